@@ -1,0 +1,75 @@
+use serde::{Deserialize, Serialize};
+
+use crate::sample::Sample;
+use crate::sweep::{Probe, SweepSettings};
+
+/// Something that happened, with when.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// seconds since the session began
+    pub t: f64,
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// How a sweep ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// everything asked for has a state
+    Complete,
+    /// a person stopped it
+    Aborted,
+    /// the job ended under it: a signal, the launcher, or the engine
+    Cut,
+}
+
+/// What can happen in a session. New kinds are new minor versions of the format; readers skip kinds they do not know.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// a sweep begins; `resumed` when it takes up an earlier one's settings and samples
+    SweepStarted {
+        settings: SweepSettings,
+        resumed: bool,
+    },
+    /// a probe was handed to its ranks
+    ProbeStarted {
+        probe: Probe,
+    },
+    /// a probe ended; a state for each of its repeats
+    ProbeDone {
+        probe: u64,
+        samples: Vec<Sample>,
+    },
+    /// cells were asked to be measured again: their next samples have a higher `take`
+    Remeasure {
+        cells: u64,
+        repeats: u64,
+    },
+    Paused,
+    Continued,
+    SweepEnded {
+        outcome: Outcome,
+        reason: String,
+    },
+    /// a rank does not answer any more
+    RankLost {
+        rank: usize,
+        reason: String,
+    },
+    /// a line that a rank, or a library in it, printed
+    Log {
+        rank: usize,
+        line: String,
+    },
+    /// the program's own word to the person: a refusal, a warning, a hint
+    Notice {
+        text: String,
+    },
+    /// the session was left in order
+    Closed,
+    /// a kind of event that this version does not know
+    #[serde(other)]
+    Unknown,
+}

@@ -1,0 +1,37 @@
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::sample::EngineKind;
+use crate::topology::Topology;
+
+/// Format of sessions that this version writes. A newer minor version is read, a newer major one refused.
+pub const FORMAT: (&str, u32, u32) = ("toposcope.session", 1, 0);
+
+/// What a session was taken on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// `toposcope.session/1.0`
+    pub format: String,
+    /// version of the program that wrote it
+    pub program: String,
+    /// name of the folder at the time
+    pub name: String,
+    /// start of the session, RFC 3339, UTC
+    pub started: String,
+    pub engine: EngineKind,
+    pub topology: Topology,
+    /// operating system, MPI library and the like, by name
+    pub software: BTreeMap<String, String>,
+    /// variables that change what is measured (`NCCL_*`, `UCX_*`, `OMPI_*` and so on)
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
+}
+
+impl Header {
+    /// `toposcope.session/1.0`
+    pub fn current_format() -> String {
+        let (name, major, minor) = FORMAT;
+        format!("{name}/{major}.{minor}")
+    }
+}

@@ -1,0 +1,210 @@
+//! Sessions on disk: a folder with `header.json` and `events.ndjson`, append-only, readable after a cut at any byte.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::{FORMAT, Header, Record};
+use crate::units::plain;
+
+/// Longest line that is read; a sample's is a few hundred bytes, a probe of 10,000 repeats a few MB.
+const LONGEST_LINE: u64 = 64 << 20;
+
+/// A session that cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// the system said no
+    #[error("{}: {source}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+    /// there is a session already
+    #[error("{} already holds a session; take it up with --resume, or name another folder", path.display())]
+    Exists { path: PathBuf },
+    /// another process writes there
+    #[error("{} is being written by another process; attach to it with `toposcope attach`", path.display())]
+    Busy { path: PathBuf },
+    /// not a session
+    #[error("{} is no session: it has no header.json (a session is a folder with header.json and events.ndjson)", path.display())]
+    NoSession { path: PathBuf },
+    /// header or event that cannot be read
+    #[error("{}:{line}:{column}: {message}", path.display())]
+    Bad { path: PathBuf, line: usize, column: usize, message: String },
+    /// written by a later program
+    #[error("{} has format {found}, this program reads {ours} and older; open it with toposcope {program} or later", path.display())]
+    Newer { path: PathBuf, found: String, ours: String, program: String },
+}
+
+/// An open session that events are appended to.
+#[derive(Debug)]
+pub struct Store {
+    folder: PathBuf,
+    events: File,
+    line: Vec<u8>,
+}
+
+/// A session as read back.
+#[derive(Debug)]
+pub struct Recorded {
+    pub header: Header,
+    pub records: Vec<Record>,
+    /// bytes of `events.ndjson` up to the end of the last whole record
+    pub whole: u64,
+    /// bytes after that: what a cut left of one record
+    pub cut: u64,
+}
+
+const HEADER: &str = "header.json";
+const EVENTS: &str = "events.ndjson";
+
+fn io_at(path: &Path) -> impl FnOnce(io::Error) -> StoreError + '_ {
+    move |source| StoreError::Io { path: path.to_owned(), source }
+}
+
+impl Store {
+    /// Begin a session in `folder`, which may exist but must not hold one.
+    pub fn create(folder: &Path, header: &Header) -> Result<Self, StoreError> {
+        fs::create_dir_all(folder).map_err(io_at(folder))?;
+        let path = folder.join(HEADER);
+        let events = folder.join(EVENTS);
+        if path.exists() || events.exists() {
+            return Err(StoreError::Exists { path: folder.to_owned() });
+        }
+        let file = OpenOptions::new().append(true).create_new(true).mode(0o644).open(&events).map_err(io_at(&events))?;
+        let store = Self::locked(folder, file)?;
+        let mut text = serde_json::to_vec_pretty(header).map_err(|error| bad(&path, &error))?;
+        text.push(b'\n');
+        // Written whole under another name first, so that a header is never half there.
+        let draft = folder.join("header.json.new");
+        fs::write(&draft, text).map_err(io_at(&draft))?;
+        fs::rename(&draft, &path).map_err(io_at(&path))?;
+        Ok(store)
+    }
+
+    /// Take up a session: what it holds, and a store that goes on after its last whole record.
+    pub fn resume(folder: &Path) -> Result<(Self, Recorded), StoreError> {
+        let recorded = read(folder)?;
+        let path = folder.join(EVENTS);
+        let file = OpenOptions::new().append(true).open(&path).map_err(io_at(&path))?;
+        let store = Self::locked(folder, file)?;
+        // Only the cut record goes; everything whole stays as it is.
+        store.events.set_len(recorded.whole).map_err(io_at(&path))?;
+        Ok((store, recorded))
+    }
+
+    fn locked(folder: &Path, events: File) -> Result<Self, StoreError> {
+        if flock(&events, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return Err(StoreError::Busy { path: folder.to_owned() });
+        }
+        Ok(Self { folder: folder.to_owned(), events, line: Vec::new() })
+    }
+
+    /// The session's folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The file of events.
+    pub fn events_path(&self) -> PathBuf {
+        self.folder.join(EVENTS)
+    }
+
+    /// Append one record, in one write, so that a killed program leaves whole records.
+    pub fn append(&mut self, record: &Record) -> Result<(), StoreError> {
+        let path = self.folder.join(EVENTS);
+        self.line.clear();
+        serde_json::to_writer(&mut self.line, record).map_err(|error| bad(&path, &error))?;
+        self.line.push(b'\n');
+        self.events.write_all(&self.line).map_err(io_at(&path))
+    }
+}
+
+/// Read a session; a record cut in the middle at its end is told, not refused.
+pub fn read(folder: &Path) -> Result<Recorded, StoreError> {
+    let header = read_header(folder)?;
+    let path = folder.join(EVENTS);
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        // Cut between the two files: a session in which nothing has happened.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(Recorded { header, records: Vec::new(), whole: 0, cut: 0 });
+        }
+        Err(source) => return Err(StoreError::Io { path, source }),
+    };
+    let total = file.metadata().map_err(io_at(&path))?.len();
+    let mut reader = BufReader::new(file);
+    let mut recorded = Recorded { header, records: Vec::new(), whole: 0, cut: 0 };
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        let length = (&mut reader).take(LONGEST_LINE).read_until(b'\n', &mut line).map_err(io_at(&path))? as u64;
+        if length == 0 {
+            break;
+        }
+        let ended = line.last() == Some(&b'\n');
+        match serde_json::from_slice(&line) {
+            Ok(record) if ended => recorded.records.push(record),
+            // The last line, without its end: what a cut left.
+            _ if !ended && recorded.whole + length == total => break,
+            Ok(_) => return Err(StoreError::Bad { path, line: number, column: 0, message: "a line longer than 64 MiB".to_owned() }),
+            Err(error) => {
+                let message = format!("not an event of a session: {}", plain(&error.to_string()));
+                return Err(StoreError::Bad { path, line: number, column: error.column(), message });
+            }
+        }
+        recorded.whole += length;
+    }
+    recorded.cut = total - recorded.whole;
+    Ok(recorded)
+}
+
+/// Read only the header of a session.
+pub fn read_header(folder: &Path) -> Result<Header, StoreError> {
+    let path = folder.join(HEADER);
+    let text = match fs::read(&path) {
+        Ok(text) => text,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Err(StoreError::NoSession { path: folder.to_owned() });
+        }
+        Err(source) => return Err(StoreError::Io { path, source }),
+    };
+    parse_header(&text, &path)
+}
+
+/// Parse a header that came from `path` (a file or a socket).
+pub fn parse_header(text: &[u8], path: &Path) -> Result<Header, StoreError> {
+    // The version first: a newer major format need not have the fields of ours.
+    let value: serde_json::Value = serde_json::from_slice(text).map_err(|error| bad(path, &error))?;
+    let found = plain(value["format"].as_str().unwrap_or("none"));
+    let (name, major, minor) = FORMAT;
+    let known = found.strip_prefix(name).and_then(|rest| rest.strip_prefix('/')).and_then(|rest| {
+        let (major, _minor) = rest.split_once('.')?;
+        major.parse::<u32>().ok()
+    });
+    match known {
+        Some(theirs) if theirs <= major => {}
+        Some(_) => {
+            let program = plain(value["program"].as_str().unwrap_or("?"));
+            return Err(StoreError::Newer { path: path.to_owned(), found, ours: format!("{name}/{major}.{minor}"), program });
+        }
+        None => {
+            let message = format!("format is {found:?}, expected {name}/{major}.{minor}");
+            return Err(StoreError::Bad { path: path.to_owned(), line: 1, column: 0, message });
+        }
+    }
+    let mut header: Header = serde_json::from_slice(text).map_err(|error| bad(path, &error))?;
+    // Names in files are data: they must not reach a terminal as codes.
+    header.name = plain(&header.name);
+    header.started = plain(&header.started);
+    for placement in &mut header.topology.ranks {
+        placement.host = plain(&placement.host);
+    }
+    header.software = header.software.into_iter().map(|(key, value)| (plain(&key), plain(&value))).collect();
+    header.environment = header.environment.into_iter().map(|(key, value)| (plain(&key), plain(&value))).collect();
+    Ok(header)
+}
+
+fn bad(path: &Path, error: &serde_json::Error) -> StoreError {
+    StoreError::Bad { path: path.to_owned(), line: error.line(), column: error.column(), message: plain(&error.to_string()) }
+}

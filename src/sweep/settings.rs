@@ -1,0 +1,166 @@
+use serde::{Deserialize, Serialize};
+
+use crate::sample::{MoverKind, Pattern};
+use crate::units::{format_size, plain};
+
+/// Whether messages come from memory or from cache.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Buffers {
+    /// each message uses the next part of an arena as large as the last-level cache: cold, as a transfer of real data is
+    #[default]
+    Rotate,
+    /// every window uses the same buffers again: hot, as most micro-benchmarks do
+    Reuse,
+}
+
+/// All that determines a sweep, apart from the ranks that exist.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SweepSettings {
+    pub patterns: Vec<Pattern>,
+    /// message sizes, bytes, ascending
+    pub sizes: Vec<u64>,
+    /// ranks to measure, ascending; empty for all of the job
+    #[serde(default)]
+    pub ranks: Vec<usize>,
+    /// timed repeats for each pair and size
+    pub repeats: u32,
+    /// untimed repeats before the timed ones of each probe
+    pub warmup: u32,
+    /// messages outstanding at a time; 1 measures single messages, 64 is the habit of OSU
+    pub window: u32,
+    /// seed of the probes' order and of the payload
+    pub seed: u64,
+    /// longest time for one probe, seconds; a probe that needs more becomes `timeout`
+    pub timeout: f64,
+    pub mover: MoverKind,
+    #[serde(default)]
+    pub buffers: Buffers,
+    /// size of each rank's send and receive arena, bytes; 0 to choose by the cache
+    #[serde(default)]
+    pub arena: u64,
+}
+
+impl Default for SweepSettings {
+    /// Sizes 4 KiB…64 MiB (×4), 8 repeats after 1 warm-up, one message at a time, 10 s a probe.
+    fn default() -> Self {
+        Self {
+            patterns: vec![Pattern::Local, Pattern::Peer],
+            sizes: (0..8).map(|step| 4096 << (2 * step)).collect(),
+            ranks: Vec::new(),
+            repeats: 8,
+            warmup: 1,
+            window: 1,
+            seed: 1,
+            timeout: 10.0,
+            mover: MoverKind::Memcpy,
+            buffers: Buffers::Rotate,
+            arena: 0,
+        }
+    }
+}
+
+/// A setting that cannot be measured, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{setting} = {value}: {expected}")]
+pub struct SettingsError {
+    /// which setting, named as the flag and the file name it
+    pub setting: &'static str,
+    /// its value
+    pub value: String,
+    /// what was expected and what to do
+    pub expected: String,
+}
+
+impl SweepSettings {
+    /// The ranks that this sweep measures in a job of `world` ranks, ascending.
+    pub fn ranks_of(&self, world: usize) -> Vec<usize> {
+        if self.ranks.is_empty() { (0..world).collect() } else { self.ranks.clone() }
+    }
+
+    /// Bytes of each arena (a rank has two: one it sends from, one it receives into).
+    ///
+    /// `cache` is the last-level cache in bytes, or 0 if unknown. Never smaller than one window of the largest size.
+    pub fn arena_bytes(&self, cache: u64) -> u64 {
+        let largest = self.sizes.last().copied().unwrap_or(0).next_multiple_of(64);
+        let window = largest.saturating_mul(u64::from(self.window));
+        let cold = match (self.buffers, self.arena) {
+            (Buffers::Reuse, _) => 0,
+            (Buffers::Rotate, 0) => {
+                if cache == 0 {
+                    64 << 20
+                } else {
+                    cache.min(256 << 20)
+                }
+            }
+            (Buffers::Rotate, told) => told,
+        };
+        window.max(cold)
+    }
+
+    /// Refuse what cannot be measured in a job of `world` ranks, with what would be.
+    pub fn check(&self, world: usize) -> Result<(), SettingsError> {
+        let refuse =
+            |setting, value: String, expected: &str| Err(SettingsError { setting, value: plain(&value), expected: expected.to_owned() });
+        if self.patterns.is_empty() {
+            return refuse("patterns", "none".to_owned(), "name at least one of local, peer");
+        }
+        if self.sizes.is_empty() || self.sizes.contains(&0) {
+            return refuse("sizes", "none or zero".to_owned(), "give sizes of at least one byte, such as 4KiB..64MiB");
+        }
+        if let Some(&size) = self.sizes.iter().find(|&&size| size > i32::MAX as u64) {
+            return refuse("sizes", format_size(size), "one MPI message holds at most 2147483647 bytes; use 1GiB or less");
+        }
+        if let Some(&rank) = self.ranks.iter().find(|&&rank| rank >= world) {
+            return refuse("ranks", rank.to_string(), &format!("this job has ranks 0 to {}", world.saturating_sub(1)));
+        }
+        if self.repeats == 0 {
+            return refuse("repeats", "0".to_owned(), "at least one repeat; 6 or more give an interval");
+        }
+        if !(1..=1024).contains(&self.window) {
+            return refuse("window", self.window.to_string(), "between 1 and 1024 outstanding messages");
+        }
+        if !(self.timeout.is_finite() && self.timeout >= 0.01 && self.timeout <= 86_400.0) {
+            return refuse("timeout", format!("{}", self.timeout), "between 0.01 and 86400 seconds");
+        }
+        if self.patterns == [Pattern::Peer] && self.ranks_of(world).len() < 2 {
+            return refuse("patterns", "peer".to_owned(), "peer needs two ranks; this job has one (try --ranks 2 or mpirun -n 2)");
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arenas_hold_a_window_and_outgrow_the_cache() {
+        let mut settings = SweepSettings { sizes: vec![4096, 1 << 20], window: 4, ..SweepSettings::default() };
+        assert_eq!(settings.arena_bytes(32 << 20), 32 << 20);
+        assert_eq!(settings.arena_bytes(0), 64 << 20);
+        settings.buffers = Buffers::Reuse;
+        assert_eq!(settings.arena_bytes(32 << 20), 4 << 20);
+        settings.sizes = vec![1 << 30];
+        settings.buffers = Buffers::Rotate;
+        assert_eq!(settings.arena_bytes(32 << 20), 4 << 30);
+    }
+
+    #[test]
+    fn what_cannot_be_measured_is_refused_by_name() {
+        let good = SweepSettings::default();
+        assert_eq!(good.check(4), Ok(()));
+        let cases: [(&str, SweepSettings); 6] = [
+            ("patterns", SweepSettings { patterns: vec![], ..good.clone() }),
+            ("sizes", SweepSettings { sizes: vec![], ..good.clone() }),
+            ("sizes", SweepSettings { sizes: vec![4 << 30], ..good.clone() }),
+            ("ranks", SweepSettings { ranks: vec![0, 4], ..good.clone() }),
+            ("repeats", SweepSettings { repeats: 0, ..good.clone() }),
+            ("timeout", SweepSettings { timeout: f64::NAN, ..good.clone() }),
+        ];
+        for (setting, settings) in cases {
+            assert_eq!(settings.check(4).unwrap_err().setting, setting);
+        }
+    }
+}

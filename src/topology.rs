@@ -1,0 +1,132 @@
+//! Where ranks sit and what lies between them. No I/O; `discover` fills it in.
+
+use serde::{Deserialize, Serialize};
+
+/// What one rank sits on, as its own process sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placement {
+    /// rank in the job, from 0
+    pub rank: usize,
+    /// host name, control characters removed
+    pub host: String,
+    /// process id on that host
+    pub pid: u32,
+    /// logical processors this rank may run on, ascending
+    pub cores: Vec<usize>,
+    /// NUMA node of those cores; `None` when they span several or the system does not say
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numa: Option<usize>,
+    /// memory that can be allocated here now, bytes (`MemAvailable`, or what the control group leaves)
+    pub memory_available: u64,
+    /// memory of the host, bytes
+    pub memory_total: u64,
+    /// last-level cache that the cores share, bytes; 0 when the system does not say
+    #[serde(default)]
+    pub cache: u64,
+}
+
+/// How far apart two ranks are. Finer classes (NVL, PIX, PXB, PHB, NODE, SYS) join these when PCIe is discovered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum PathClass {
+    /// within one rank
+    Local,
+    /// between two ranks of one host
+    IntraNode,
+    /// between hosts
+    InterNode,
+}
+
+impl PathClass {
+    /// The name used in files and on the screen.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::IntraNode => "intra_node",
+            Self::InterNode => "inter_node",
+        }
+    }
+}
+
+/// The ranks of a job and where they sit.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Topology {
+    /// one entry a rank, in rank order
+    pub ranks: Vec<Placement>,
+}
+
+impl Topology {
+    /// Number of ranks.
+    pub fn world(&self) -> usize {
+        self.ranks.len()
+    }
+
+    /// Host names in the order in which ranks name them.
+    pub fn hosts(&self) -> Vec<&str> {
+        let mut hosts: Vec<&str> = Vec::new();
+        let mut seen = std::collections::HashSet::new();
+        for placement in &self.ranks {
+            if seen.insert(placement.host.as_str()) {
+                hosts.push(&placement.host);
+            }
+        }
+        hosts
+    }
+
+    /// Host index of every rank: `node_of[rank]` indexes [`Self::hosts`].
+    pub fn node_of(&self) -> Vec<usize> {
+        let mut index = std::collections::HashMap::new();
+        self.ranks
+            .iter()
+            .map(|placement| {
+                let next = index.len();
+                *index.entry(placement.host.as_str()).or_insert(next)
+            })
+            .collect()
+    }
+
+    /// Path class from one rank to another; `InterNode` when a rank is unknown.
+    pub fn path(&self, from: usize, to: usize) -> PathClass {
+        if from == to {
+            return PathClass::Local;
+        }
+        match (self.ranks.get(from), self.ranks.get(to)) {
+            (Some(a), Some(b)) if a.host == b.host => PathClass::IntraNode,
+            _ => PathClass::InterNode,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on(hosts: &[&str]) -> Topology {
+        let ranks = hosts
+            .iter()
+            .enumerate()
+            .map(|(rank, host)| Placement {
+                rank,
+                host: (*host).to_owned(),
+                pid: 1,
+                cores: vec![0],
+                numa: None,
+                memory_available: 1,
+                memory_total: 1,
+                cache: 0,
+            })
+            .collect();
+        Topology { ranks }
+    }
+
+    #[test]
+    fn paths_follow_hosts() {
+        let topology = on(&["a", "b", "a"]);
+        assert_eq!(topology.hosts(), ["a", "b"]);
+        assert_eq!(topology.node_of(), [0, 1, 0]);
+        assert_eq!(topology.path(1, 1), PathClass::Local);
+        assert_eq!(topology.path(0, 2), PathClass::IntraNode);
+        assert_eq!(topology.path(0, 1), PathClass::InterNode);
+    }
+}

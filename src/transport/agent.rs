@@ -1,0 +1,88 @@
+use serde::{Deserialize, Serialize};
+
+use super::endpoint::{Endpoint, Stop};
+use super::timed::{self, Outcome};
+use super::{End, Order, ProbeReport, Setup};
+use crate::sweep::Buffers;
+use crate::topology::Placement;
+
+/// What rank 0 tells a rank.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToAgent {
+    Setup(Setup),
+    Order(Order),
+    /// rank 0 is still there
+    Heartbeat,
+    /// leave; the library's collective end is possible only when every rank still answers
+    Leave {
+        together: bool,
+    },
+}
+
+/// What a rank tells rank 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToRoot {
+    Here(Placement),
+    /// ready for a sweep, or why not
+    Ready {
+        rank: usize,
+        error: Option<String>,
+    },
+    Done {
+        rank: usize,
+        report: ProbeReport,
+    },
+    Log {
+        rank: usize,
+        lines: Vec<String>,
+    },
+}
+
+/// What a rank does with an order, whatever the engine.
+#[derive(Debug)]
+pub struct Agent<E> {
+    endpoint: E,
+    buffers: Buffers,
+    cursor: usize,
+}
+
+impl<E: Endpoint> Agent<E> {
+    /// An agent over one rank's endpoint.
+    pub fn new(endpoint: E) -> Self {
+        Self { endpoint, buffers: Buffers::default(), cursor: 0 }
+    }
+
+    /// The endpoint, for its engine's own needs.
+    pub fn endpoint(&mut self) -> &mut E {
+        &mut self.endpoint
+    }
+
+    /// Get ready for a sweep; collective.
+    pub fn prepare(&mut self, setup: &Setup) -> Option<String> {
+        self.buffers = setup.buffers;
+        self.endpoint.prepare(setup).err().map(|error| error.to_string())
+    }
+
+    /// This rank's side of a probe. The sender brings the repeats, the receiver the check of the payload.
+    pub fn obey(&mut self, order: &Order) -> ProbeReport {
+        let outcome = timed::run(&mut self.endpoint, order, self.buffers, &mut self.cursor);
+        let end = end_of(&outcome, order, self.endpoint.rank());
+        ProbeReport { probe: order.probe.id, repeats: outcome.repeats, end }
+    }
+}
+
+fn end_of(outcome: &Outcome, order: &Order, rank: usize) -> End {
+    match (&outcome.stop, &outcome.corrupt) {
+        (Some(Stop::Deadline), _) => End::Timeout(format!(
+            "rank {rank} saw no completion within {} s, {} of {} repeats done",
+            order.timeout,
+            outcome.repeats.len(),
+            order.probe.repeats
+        )),
+        (Some(Stop::Failed(reason)), _) => End::Waived(format!("rank {rank}: {reason}")),
+        (None, Some(reason)) => End::Corrupt(format!("rank {rank}: {reason}")),
+        (None, None) => End::Complete,
+    }
+}

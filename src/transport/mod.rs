@@ -1,0 +1,141 @@
+//! Engines (who the ranks are) and movers (how bytes travel).
+//!
+//! Rank 0 sees an [`Engine`]: it starts a probe and polls for what came of it. Each rank runs an agent, which turns an
+//! [`Order`] into timed repeats over its engine's [`Endpoint`]; the timing is written once, in `timed`.
+
+mod agent;
+mod collect;
+mod endpoint;
+//MPI #[cfg(feature = "mpi")]
+//MPI pub mod mpi;
+mod payload;
+//THR pub mod threads;
+mod timed;
+
+pub use agent::{Agent, ToAgent, ToRoot};
+pub use collect::Collector;
+pub use endpoint::{Endpoint, Stop, Window};
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::sample::{EngineKind, MoverKind};
+use crate::sweep::{Buffers, Probe};
+use crate::topology::Topology;
+
+/// What every rank prepares before the first probe of a sweep.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Setup {
+    pub mover: MoverKind,
+    pub buffers: Buffers,
+    /// bytes of the arena a rank sends from, and of the one it receives into
+    pub arena: u64,
+    /// seed of the payload
+    pub seed: u64,
+}
+
+/// One probe, with all its ranks need to know.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Order {
+    pub probe: Probe,
+    /// messages outstanding at a time
+    pub window: u32,
+    /// untimed repeats first
+    pub warmup: u32,
+    /// longest time for all of it, seconds
+    pub timeout: f64,
+}
+
+/// One timed repeat, as the sender saw it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Repeat {
+    /// messages moved
+    pub messages: u64,
+    /// sender's start to receiver's completion, seconds, acknowledgements taken off
+    pub seconds: f64,
+    /// what was taken off, seconds
+    pub ack_seconds: f64,
+}
+
+/// How a probe ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "end", content = "reason")]
+pub enum End {
+    /// all repeats timed, payload as sent
+    Complete,
+    /// the probe's time was up
+    Timeout(String),
+    /// the payload that arrived was not the payload sent
+    Corrupt(String),
+    /// this rank cannot do it
+    Waived(String),
+}
+
+/// What came of a probe: the repeats that completed, and how it ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProbeReport {
+    /// id of the probe
+    pub probe: u64,
+    pub repeats: Vec<Repeat>,
+    pub end: End,
+}
+
+/// What an engine tells rank 0 between probes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Report {
+    Probe(ProbeReport),
+    /// a rank does not answer any more; nothing more comes from it
+    Lost {
+        rank: usize,
+        reason: String,
+    },
+    /// a line that a rank, or a library in it, printed
+    Log {
+        rank: usize,
+        line: String,
+    },
+}
+
+/// An engine that cannot start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum TransportError {
+    /// ranks did not tell where they sit in time
+    #[error("rank(s) {missing} of {world} did not answer within {seconds} s; is every host reachable from rank 0's?")]
+    Silent { missing: String, world: usize, seconds: u64 },
+    /// this engine has no such mover
+    #[error("the {engine} engine has no mover {mover}; it has {available}")]
+    NoMover { engine: &'static str, mover: &'static str, available: String },
+    /// buffers could not be had
+    #[error("rank {rank} could not allocate {bytes} bytes for its buffers: {reason}; try smaller --sizes or --window")]
+    Memory { rank: usize, bytes: u64, reason: String },
+    /// a collective step is impossible since a rank is lost
+    #[error("{what} needs every rank, but rank {rank} is lost; start the job again")]
+    Lost { what: &'static str, rank: usize },
+    /// the system refused
+    #[error("{what}: {source}")]
+    System { what: &'static str, source: std::io::Error },
+    /// the MPI library refused
+    #[error("{0}")]
+    Mpi(String),
+}
+
+/// The ranks of a job, as rank 0 drives them. One probe at a time for now; rounds of several come with the fabric.
+pub trait Engine {
+    /// Who the ranks are.
+    fn kind(&self) -> EngineKind;
+    /// Where the ranks sit.
+    fn topology(&self) -> &Topology;
+    /// How bytes can travel here.
+    fn movers(&self) -> &'static [MoverKind];
+    /// Name and version of what carries the bytes, for the record.
+    fn software(&self) -> String;
+    /// Get every rank ready for a sweep; collective.
+    fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError>;
+    /// Start a probe. Returns at once, unless rank 0 itself takes part and its engine has no thread to do it in.
+    fn start(&mut self, order: &Order) -> Result<(), TransportError>;
+    /// What has happened since, waiting at most `wait`. Sleeps, never spins.
+    fn poll(&mut self, wait: Duration) -> Vec<Report>;
+    /// Let every rank that still answers leave, and wait for them a moment.
+    fn finish(&mut self);
+}

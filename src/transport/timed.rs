@@ -1,0 +1,187 @@
+//! The timed region, written once for all engines.
+//!
+//! A repeat begins when the receiver has said that it is ready, and ends when the receiver has said that every byte is
+//! there; half the empty round trip, measured just before, is taken off for each acknowledgement (Hoefler & Belli,
+//! SC'15; ucx #10184 shows what sender-side completion reports instead). No barrier, no allocation, no log inside.
+
+use std::time::{Duration, Instant};
+
+use super::endpoint::{Endpoint, Stop, Window};
+use super::{Order, Repeat};
+use crate::sweep::Buffers;
+
+/// A sample lasts at least this long, so that the clock's resolution (tens of ns) is below a thousandth of it.
+const LONG_ENOUGH: Duration = Duration::from_micros(200);
+/// Windows in one sample at most.
+const MOST_WINDOWS: u64 = 10_000;
+/// Empty round trips measured before each probe.
+const PINGS: usize = 16;
+
+/// What one side of a probe brings home.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) repeats: Vec<Repeat>,
+    pub(crate) stop: Option<Stop>,
+    pub(crate) corrupt: Option<String>,
+}
+
+/// Run this rank's side of a probe: sender, receiver, or both for a local copy.
+pub(crate) fn run(endpoint: &mut impl Endpoint, order: &Order, buffers: Buffers, cursor: &mut usize) -> Outcome {
+    let deadline = Instant::now() + Duration::from_secs_f64(order.timeout);
+    let mut outcome = Outcome { repeats: Vec::with_capacity(order.probe.repeats as usize), ..Outcome::default() };
+    let probe = &order.probe;
+    let slots = Slots::new(order, endpoint.arena(), buffers, *cursor);
+    let ran = if probe.from == probe.to {
+        local(endpoint, order, slots, deadline, &mut outcome)
+    } else if endpoint.rank() == probe.from {
+        sender(endpoint, order, slots, deadline, &mut outcome)
+    } else {
+        receiver(endpoint, order, slots, deadline, &mut outcome)
+    };
+    *cursor = cursor.wrapping_add(1);
+    outcome.stop = ran.err();
+    outcome
+}
+
+/// Where the windows of a probe lie: each next one further along the arena, or always the same.
+#[derive(Clone, Copy)]
+struct Slots {
+    window: Window,
+    moving: bool,
+}
+
+impl Slots {
+    fn new(order: &Order, arena: usize, buffers: Buffers, cursor: usize) -> Self {
+        let bytes = usize::try_from(order.probe.bytes).unwrap_or(usize::MAX);
+        let count = order.window as usize;
+        let slots = (arena / Window::stride(bytes)).max(1);
+        let moving = buffers == Buffers::Rotate;
+        // Probes start at different places, so that many short ones do not meet the cache lines of the last.
+        let first = if moving { cursor.wrapping_mul(7919) % slots } else { 0 };
+        Self { window: Window { bytes, count, first, slots }, moving }
+    }
+
+    /// This window; the next call gives the one after it.
+    fn take(&mut self) -> Window {
+        let window = self.window;
+        if self.moving {
+            self.window.first = (window.first + window.count) % window.slots;
+        }
+        window
+    }
+
+    /// One message, for the check.
+    fn single(&self) -> Window {
+        Window { count: 1, ..self.window }
+    }
+}
+
+fn sender(endpoint: &mut impl Endpoint, order: &Order, mut slots: Slots, deadline: Instant, outcome: &mut Outcome) -> Result<(), Stop> {
+    let to = order.probe.to;
+    let half = half_round_trip(endpoint, to, deadline)?;
+    let mut windows = 1;
+    for warm in 0..=order.warmup {
+        // The first window pays for connections and registration and is never counted; the ones after it set the batch.
+        let spent = send_windows(endpoint, to, &mut slots, 1, deadline)?;
+        if warm > 0 || order.warmup == 0 {
+            windows = batch(spent);
+        }
+    }
+    for _ in 0..order.probe.repeats {
+        let spent = send_windows(endpoint, to, &mut slots, windows, deadline)?;
+        let ack_seconds = half.as_secs_f64() * windows as f64;
+        outcome.repeats.push(Repeat {
+            messages: windows * u64::from(order.window),
+            // The half round trip is itself noisy; a transfer cannot take less than the clock can tell.
+            seconds: (spent.as_secs_f64() - ack_seconds).max(1e-9),
+            ack_seconds,
+        });
+    }
+    // The check: one more message, untimed, into a cleared buffer.
+    endpoint.await_notice(to, deadline)?;
+    endpoint.notify(to, 0, deadline)?;
+    endpoint.send(to, slots.single(), deadline)
+}
+
+/// Send `windows` windows; the time from the start to the last acknowledgement.
+fn send_windows(endpoint: &mut impl Endpoint, to: usize, slots: &mut Slots, windows: u64, deadline: Instant) -> Result<Duration, Stop> {
+    endpoint.notify(to, windows, deadline)?;
+    endpoint.await_notice(to, deadline)?;
+    let start = Instant::now();
+    for _ in 0..windows {
+        endpoint.send(to, slots.take(), deadline)?;
+        endpoint.await_notice(to, deadline)?;
+    }
+    Ok(start.elapsed())
+}
+
+fn receiver(endpoint: &mut impl Endpoint, order: &Order, mut slots: Slots, deadline: Instant, outcome: &mut Outcome) -> Result<(), Stop> {
+    let from = order.probe.from;
+    for _ in 0..PINGS {
+        endpoint.await_notice(from, deadline)?;
+        endpoint.notify(from, 0, deadline)?;
+    }
+    for _ in 0..order.warmup + 1 + order.probe.repeats {
+        let windows = endpoint.await_notice(from, deadline)?;
+        endpoint.notify(from, 0, deadline)?;
+        for _ in 0..windows {
+            endpoint.receive(from, slots.take(), deadline)?;
+            endpoint.notify(from, 0, deadline)?;
+        }
+    }
+    endpoint.clear(slots.single());
+    endpoint.notify(from, 0, deadline)?;
+    endpoint.await_notice(from, deadline)?;
+    endpoint.receive(from, slots.single(), deadline)?;
+    outcome.corrupt = endpoint.verify(from, slots.single()).err();
+    Ok(())
+}
+
+fn local(endpoint: &mut impl Endpoint, order: &Order, mut slots: Slots, deadline: Instant, outcome: &mut Outcome) -> Result<(), Stop> {
+    let mut windows = 1;
+    for warm in 0..=order.warmup {
+        let spent = copy_windows(endpoint, &mut slots, 1, deadline)?;
+        if warm > 0 || order.warmup == 0 {
+            windows = batch(spent);
+        }
+    }
+    for _ in 0..order.probe.repeats {
+        let spent = copy_windows(endpoint, &mut slots, windows, deadline)?;
+        outcome.repeats.push(Repeat {
+            messages: windows * u64::from(order.window),
+            seconds: spent.as_secs_f64().max(1e-9),
+            ack_seconds: 0.0,
+        });
+    }
+    endpoint.clear(slots.single());
+    endpoint.copy(slots.single(), deadline)?;
+    outcome.corrupt = endpoint.verify(order.probe.from, slots.single()).err();
+    Ok(())
+}
+
+fn copy_windows(endpoint: &mut impl Endpoint, slots: &mut Slots, windows: u64, deadline: Instant) -> Result<Duration, Stop> {
+    let start = Instant::now();
+    for _ in 0..windows {
+        endpoint.copy(slots.take(), deadline)?;
+    }
+    Ok(start.elapsed())
+}
+
+/// Half of the median empty round trip to a rank that is in `receiver`.
+fn half_round_trip(endpoint: &mut impl Endpoint, to: usize, deadline: Instant) -> Result<Duration, Stop> {
+    let mut trips = [Duration::ZERO; PINGS];
+    for trip in &mut trips {
+        let start = Instant::now();
+        endpoint.notify(to, 0, deadline)?;
+        endpoint.await_notice(to, deadline)?;
+        *trip = start.elapsed();
+    }
+    trips.sort_unstable();
+    Ok(trips[PINGS / 2] / 2)
+}
+
+/// Windows in one sample, given what one took.
+fn batch(one: Duration) -> u64 {
+    let needed = LONG_ENOUGH.as_nanos() / one.as_nanos().max(1) + 1;
+    u64::try_from(needed).unwrap_or(MOST_WINDOWS).min(MOST_WINDOWS)
+}
