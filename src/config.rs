@@ -1,1 +1,49 @@
-//! (placeholder)
+//! Search paths: where sessions, themes and keys of this person lie.
+
+use std::path::{Path, PathBuf};
+
+fn home(variable: &str, below_home: &str) -> PathBuf {
+    let set = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    let fallback = || std::env::var_os("HOME").map_or_else(std::env::temp_dir, |home| Path::new(&home).join(below_home));
+    set.unwrap_or_else(fallback).join("toposcope")
+}
+
+/// Folder that new sessions are made in: `$XDG_DATA_HOME/toposcope/sessions`.
+pub fn sessions() -> PathBuf {
+    home("XDG_DATA_HOME", ".local/share").join("sessions")
+}
+
+/// Folder of this person's own themes, read before the built-in ones: `$XDG_CONFIG_HOME/toposcope/themes`.
+pub fn themes() -> PathBuf {
+    home("XDG_CONFIG_HOME", ".config").join("themes")
+}
+
+/// File of this person's own keys: `$XDG_CONFIG_HOME/toposcope/keys.toml`, if there is one.
+pub fn keys() -> Option<PathBuf> {
+    Some(home("XDG_CONFIG_HOME", ".config").join("keys.toml")).filter(|path| path.exists())
+}
+
+/// A new session's folder: `<site>-<nodes>x<ranks>-<date>`, with a number if it is taken.
+pub fn new_session(host: &str, nodes: usize, ranks: usize) -> PathBuf {
+    // node007 and node12 are both of the site "node".
+    let site: String = host
+        .split('.')
+        .next()
+        .unwrap_or(host)
+        .trim_end_matches(|c: char| c.is_ascii_digit())
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || *c == '-' || *c == '_')
+        .collect();
+    let site = site.trim_matches('-');
+    let site = if site.is_empty() { "host" } else { site };
+    let date = jiff::ZonedDateTime::now().strftime("%Y-%m-%d-%H%M%S");
+    let name = format!("{site}-{nodes}x{ranks}-{date}");
+    let folder = sessions();
+    let mut path = folder.join(&name);
+    let mut number = 2;
+    while path.exists() {
+        path = folder.join(format!("{name}-{number}"));
+        number += 1;
+    }
+    path
+}

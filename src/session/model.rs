@@ -123,6 +123,9 @@ impl Model {
             Event::ProbeDone { probe, samples } => self.probe_done(*probe, samples, record.t),
             Event::Remeasure { cells: _, repeats } => {
                 if let Some(sweep) = &mut self.sweep {
+                    if matches!(sweep.running, Running::Ended(_)) {
+                        sweep.running = Running::Measuring;
+                    }
                     // Re-measurements count to the largest size's work, for want of better; they are few.
                     if let Some(progress) = sweep.progress.last_mut() {
                         progress.wanted += repeats;
@@ -217,6 +220,12 @@ impl Model {
         }
         self.log.push_back(LogLine { t, rank, text: plain(text) });
         Change::State
+    }
+
+    /// Newest take of each cell that was measured again.
+    pub fn takes(&self) -> Vec<(Cell, u32)> {
+        let newest = |sizes: &[super::SizeCell]| sizes.iter().map(|size| size.take).max().unwrap_or(0);
+        self.cells.iter().map(|(cell, sizes)| (cell, newest(sizes))).filter(|&(_, take)| take > 0).collect()
     }
 
     /// Repeats of each cell and size that the sweep's own take already has, for resuming: a timed-out or waived repeat

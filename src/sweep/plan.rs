@@ -77,9 +77,21 @@ impl Sweep {
         sweep
     }
 
+    /// A sweep with nothing of its own to do, for re-measurements after one has ended.
+    pub fn nothing(settings: &SweepSettings, next_id: u64) -> Self {
+        let mut sweep = Self::new(settings, 0, [], next_id);
+        sweep.steps.clear();
+        sweep
+    }
+
     /// The cells of this sweep, in no particular order.
     pub fn cells(&self) -> &[Cell] {
         &self.cells
+    }
+
+    /// The number that the next probe will have.
+    pub fn next_id(&self) -> u64 {
+        self.next_id
     }
 
     /// Measure these cells again, before anything else: every size of the sweep, or one, as many repeats as the sweep takes.

@@ -45,13 +45,12 @@ pub enum ToRoot {
 pub struct Agent<E> {
     endpoint: E,
     buffers: Buffers,
-    cursor: usize,
 }
 
 impl<E: Endpoint> Agent<E> {
     /// An agent over one rank's endpoint.
     pub fn new(endpoint: E) -> Self {
-        Self { endpoint, buffers: Buffers::default(), cursor: 0 }
+        Self { endpoint, buffers: Buffers::default() }
     }
 
     /// The endpoint, for its engine's own needs.
@@ -67,7 +66,7 @@ impl<E: Endpoint> Agent<E> {
 
     /// This rank's side of a probe. The sender brings the repeats, the receiver the check of the payload.
     pub fn obey(&mut self, order: &Order) -> ProbeReport {
-        let outcome = timed::run(&mut self.endpoint, order, self.buffers, &mut self.cursor);
+        let outcome = timed::run(&mut self.endpoint, order, self.buffers);
         let end = end_of(&outcome, order, self.endpoint.rank());
         ProbeReport { probe: order.probe.id, repeats: outcome.repeats, end }
     }

@@ -50,6 +50,8 @@ pub trait Endpoint {
     fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError>;
     /// Bytes of each arena as prepared.
     fn arena(&self) -> usize;
+    /// A probe begins; whatever is still under way from one that was given up must not be taken for its messages.
+    fn begin(&mut self, probe: u64);
     /// Send one word.
     fn notify(&mut self, to: usize, word: u64, deadline: Instant) -> Result<(), Stop>;
     /// Receive one word.

@@ -6,10 +6,10 @@
 mod agent;
 mod collect;
 mod endpoint;
-//MPI #[cfg(feature = "mpi")]
-//MPI pub mod mpi;
+#[cfg(feature = "mpi")]
+pub mod mpi;
 mod payload;
-//THR pub mod threads;
+pub mod threads;
 mod timed;
 
 pub use agent::{Agent, ToAgent, ToRoot};

@@ -1,5 +1,7 @@
 //! Payload that tells which rank sent it and where it lay, cheap to write and to compare.
 
+use super::Window;
+
 /// A prime, so that a message shifted by any power of two does not look right.
 const PERIOD: usize = 65_521;
 
@@ -39,6 +41,18 @@ impl Payload {
         }
         None
     }
+}
+
+/// Check what `from` sent into a window of a receive arena; tells the first wrong byte.
+pub(crate) fn check(seed: u64, from: usize, arena: &[u8], window: Window) -> Result<(), String> {
+    let payload = Payload::new(seed, from);
+    for message in 0..window.count {
+        let at = window.offset(message);
+        if let Some(byte) = payload.first_difference(&arena[at..at + window.bytes], at) {
+            return Err(format!("byte {byte} of {} is not what rank {from} sent", window.bytes));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

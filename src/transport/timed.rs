@@ -26,11 +26,12 @@ pub(crate) struct Outcome {
 }
 
 /// Run this rank's side of a probe: sender, receiver, or both for a local copy.
-pub(crate) fn run(endpoint: &mut impl Endpoint, order: &Order, buffers: Buffers, cursor: &mut usize) -> Outcome {
+pub(crate) fn run(endpoint: &mut impl Endpoint, order: &Order, buffers: Buffers) -> Outcome {
     let deadline = Instant::now() + Duration::from_secs_f64(order.timeout);
     let mut outcome = Outcome { repeats: Vec::with_capacity(order.probe.repeats as usize), ..Outcome::default() };
     let probe = &order.probe;
-    let slots = Slots::new(order, endpoint.arena(), buffers, *cursor);
+    endpoint.begin(probe.id);
+    let slots = Slots::new(order, endpoint.arena(), buffers);
     let ran = if probe.from == probe.to {
         local(endpoint, order, slots, deadline, &mut outcome)
     } else if endpoint.rank() == probe.from {
@@ -38,7 +39,6 @@ pub(crate) fn run(endpoint: &mut impl Endpoint, order: &Order, buffers: Buffers,
     } else {
         receiver(endpoint, order, slots, deadline, &mut outcome)
     };
-    *cursor = cursor.wrapping_add(1);
     outcome.stop = ran.err();
     outcome
 }
@@ -51,13 +51,14 @@ struct Slots {
 }
 
 impl Slots {
-    fn new(order: &Order, arena: usize, buffers: Buffers, cursor: usize) -> Self {
+    fn new(order: &Order, arena: usize, buffers: Buffers) -> Self {
         let bytes = usize::try_from(order.probe.bytes).unwrap_or(usize::MAX);
         let count = order.window as usize;
         let slots = (arena / Window::stride(bytes)).max(1);
         let moving = buffers == Buffers::Rotate;
-        // Probes start at different places, so that many short ones do not meet the cache lines of the last.
-        let first = if moving { cursor.wrapping_mul(7919) % slots } else { 0 };
+        // Probes start at different places, so that many short ones do not meet the cache lines of the last; both sides
+        // must agree, hence by the probe's number.
+        let first = if moving { (order.probe.id as usize).wrapping_mul(7919) % slots } else { 0 };
         Self { window: Window { bytes, count, first, slots }, moving }
     }
 

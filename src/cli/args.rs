@@ -1,0 +1,197 @@
+//! The command line exactly as typed; [`super::settings`] makes it ready to use.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Interactive topology exploration and link calibration for MPI jobs.
+#[derive(Debug, Parser)]
+#[command(name = "toposcope", version, about, after_help = AFTER, arg_required_else_help = false)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(flatten)]
+    pub sweep: SweepArgs,
+    #[command(subcommand)]
+    pub command: Option<Commands>,
+}
+
+const AFTER: &str = "\
+Without a command the screen opens: on this machine with threads as ranks, or, under `mpirun -n N toposcope`, with the
+job's processes. Exit codes: 0 fine, 1 something was not measured as asked or a check failed, 2 wrong input or environment.";
+
+#[derive(Debug, Args)]
+pub struct Global {
+    /// Folder of the session (default: a new one below $XDG_DATA_HOME/toposcope/sessions)
+    #[arg(long, global = true, value_name = "DIR")]
+    pub session: Option<PathBuf>,
+    /// Theme of the screen; see `toposcope themes`
+    #[arg(long, global = true, value_name = "NAME")]
+    pub theme: Option<String>,
+    /// Colours of the screen
+    #[arg(long, global = true, value_enum, default_value = "auto")]
+    pub color: Color,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    Auto,
+    Truecolor,
+    #[value(name = "256")]
+    Ansi256,
+    #[value(name = "16")]
+    Ansi16,
+    None,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct SweepArgs {
+    /// Who the ranks are (default: mpi under an MPI launcher, else threads)
+    #[arg(long, value_enum)]
+    pub engine: Option<EngineArg>,
+    /// Number of ranks of the threads engine (default: one a core, at most 16), or the ranks to measure, such as 0-3,7
+    #[arg(long, value_name = "N|SET")]
+    pub ranks: Option<String>,
+    /// Patterns to measure
+    #[arg(long, value_name = "LIST", help = "Patterns to measure: local, peer [default: local,peer]")]
+    pub patterns: Option<String>,
+    /// Message sizes: a list or a range in steps of 4, such as 4KiB..64MiB or 1M,16M
+    #[arg(long, value_name = "SIZES")]
+    pub sizes: Option<String>,
+    /// Timed repeats for each pair and size; 6 or more give an interval
+    #[arg(long, value_name = "N")]
+    pub repeats: Option<u32>,
+    /// Untimed repeats before the timed ones of each probe
+    #[arg(long, value_name = "N")]
+    pub warmup: Option<u32>,
+    /// Messages outstanding at a time; 1 measures single messages
+    #[arg(long, value_name = "N")]
+    pub window: Option<u32>,
+    /// Seed of the order of probes and of the payload
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Longest time of one probe, such as 10s or 500ms
+    #[arg(long, value_name = "TIME")]
+    pub timeout: Option<String>,
+    /// How bytes travel: memcpy (threads), `mpi_sendrecv` or `mpi_put` (mpi)
+    #[arg(long, value_name = "NAME")]
+    pub mover: Option<String>,
+    /// rotate: messages from cold memory; reuse: the same buffers again, as most micro-benchmarks do
+    #[arg(long, value_enum)]
+    pub buffers: Option<BuffersArg>,
+    /// Size of each rank's send and receive arena (default: by the last-level cache)
+    #[arg(long, value_name = "SIZE")]
+    pub arena: Option<String>,
+    /// Take up a session that was cut: its settings, and what it has not measured yet
+    #[arg(long, value_name = "SESSION")]
+    pub resume: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EngineArg {
+    Threads,
+    Mpi,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BuffersArg {
+    Rotate,
+    Reuse,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Commands {
+    /// Start an MPI job with the flags that it needs, and watch over the terminal
+    Run(RunArgs),
+    /// Open a screen on a running job
+    Attach {
+        /// Socket of the job (default: the only one of yours on this host)
+        socket: Option<PathBuf>,
+    },
+    /// Open a recorded session, with the time slider
+    Open { session: PathBuf },
+    /// Tell what every rank sits on
+    Discover {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Measure without a screen
+    Sweep {
+        #[command(flatten)]
+        sweep: Box<SweepArgs>,
+        /// Calibration to write
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        /// Print the summary as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a session as a calibration, a table or a picture
+    Export {
+        session: PathBuf,
+        #[arg(long, value_enum)]
+        format: Format,
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+        /// Metric of the picture: bandwidth, time or asymmetry
+        #[arg(long, default_value = "bandwidth")]
+        metric: String,
+        /// Message size of the picture (default: the largest that all pairs have)
+        #[arg(long)]
+        size: Option<String>,
+        /// Size of the picture in characters
+        #[arg(long, value_name = "WxH", default_value = "120x34")]
+        cells: String,
+    },
+    /// What this build and this machine can do, and how to get what is absent
+    Doctor {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the key table
+    Keys,
+    /// List the themes
+    Themes,
+    /// Print the JSON Schema of a file that this program writes
+    Schema {
+        #[arg(value_enum)]
+        of: SchemaOf,
+    },
+    /// Watches over the terminal of a rank 0; started by it
+    #[command(hide = true)]
+    Guard,
+}
+
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// Number of ranks
+    #[arg(short = 'n', long = "np", value_name = "N")]
+    pub ranks: usize,
+    /// Hosts, as the launcher takes them: a,b or a:2,b:2
+    #[arg(short = 'H', long, value_name = "HOSTS")]
+    pub hosts: Option<String>,
+    /// mpirun, srun or the path of a launcher (default: the first one found)
+    #[arg(long, value_name = "NAME|PATH")]
+    pub launcher: Option<String>,
+    #[command(flatten)]
+    pub sweep: SweepArgs,
+    /// Further arguments for the launcher
+    #[arg(last = true)]
+    pub launcher_args: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Calibration,
+    Csv,
+    Svg,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SchemaOf {
+    Calibration,
+    Header,
+    Event,
+}

@@ -1,0 +1,288 @@
+//! Ranks as processes of one MPI job; rank 0 drives, the others sleep until an order comes.
+//!
+//! One thread of each process calls MPI (`MPI_THREAD_FUNNELED`). Nothing here waits without a deadline, but for
+//! `MPI_Win_flush`, which the library offers no way to give up.
+
+mod control;
+mod endpoint;
+mod raw;
+mod worker;
+
+use std::time::{Duration, Instant};
+
+use ::mpi::environment::Universe;
+use ::mpi::traits::Communicator;
+use control::Control;
+use endpoint::MpiEndpoint;
+use raw::Comm;
+
+pub use worker::{Left, Worker};
+
+use super::{Agent, Collector, End, Engine, Order, Report, Setup, ToAgent, ToRoot, TransportError};
+use crate::discover::{Machine, allowed_cores};
+use crate::sample::{EngineKind, MoverKind};
+use crate::topology::{Placement, Topology};
+
+/// How bytes travel between MPI processes.
+pub const MOVERS: &[MoverKind] = &[MoverKind::MpiSendrecv, MoverKind::MpiPut];
+/// Longest time for all ranks to say where they sit, and to get ready for a sweep.
+const ANSWER: Duration = Duration::from_secs(120);
+/// How often rank 0 says that it is there.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// This process's part in the job.
+#[allow(missing_debug_implementations, reason = "Universe has none")]
+pub enum Role {
+    /// rank 0: drives the others
+    Root(Box<Mpi>),
+    /// any other rank
+    Worker(Box<Worker>),
+}
+
+/// Join the job; collective. `world` is what the launcher said.
+pub fn join(world: usize) -> Result<Role, TransportError> {
+    let (universe, _) = ::mpi::initialize_with_threading(::mpi::Threading::Funneled)
+        .ok_or_else(|| TransportError::Mpi("MPI was initialised before".to_owned()))?;
+    let all = universe.world();
+    let (rank, size) = (usize::try_from(all.rank()).unwrap_or(0), usize::try_from(all.size()).unwrap_or(0));
+    if size != world {
+        return Err(TransportError::Mpi(format!(
+            "the launcher started {world} processes, but this program's MPI library sees {size}: it was built for another MPI ({}). \
+             Build it with this launcher's compiler: MPICC=... cargo build --release --features mpi",
+            version()
+        )));
+    }
+    let control = Comm::duplicate(&all);
+    let agent = Agent::new(MpiEndpoint::new(rank, Comm::duplicate(&all)));
+    let placement = Machine::default().placement(rank, allowed_cores());
+    if rank > 0 {
+        return Ok(Role::Worker(Box::new(Worker::new(universe, rank, Control::new(control), agent, &placement)?)));
+    }
+    let mut engine = Mpi {
+        universe: Some(universe),
+        topology: Topology::default(),
+        control: Control::new(control),
+        agent,
+        collector: Collector::default(),
+        mine: None,
+        lost: Vec::new(),
+        untidy: false,
+        heartbeat: Instant::now(),
+    };
+    engine.gather(world, placement)?;
+    Ok(Role::Root(Box::new(engine)))
+}
+
+/// Name and version of the MPI library, in one line.
+pub fn version() -> String {
+    let text = ::mpi::environment::library_version().unwrap_or_default();
+    let line = text.lines().next().unwrap_or_default();
+    crate::units::plain(line.trim_end_matches('\0').trim()).chars().take(120).collect()
+}
+
+/// The job as rank 0 sees it.
+#[allow(missing_debug_implementations, reason = "Universe has none")]
+pub struct Mpi {
+    universe: Option<Universe>,
+    topology: Topology,
+    control: Control<ToAgent, ToRoot>,
+    agent: Agent<MpiEndpoint>,
+    collector: Collector,
+    /// an order in which rank 0 itself takes part, to be run by the next poll
+    mine: Option<Order>,
+    lost: Vec<usize>,
+    /// a transfer was given up: the library's collective end could wait for it forever
+    untidy: bool,
+    heartbeat: Instant,
+}
+
+impl Mpi {
+    fn gather(&mut self, world: usize, own: Placement) -> Result<(), TransportError> {
+        let mut places: Vec<Option<Placement>> = vec![None; world];
+        if let Some(place) = places.first_mut() {
+            *place = Some(own);
+        }
+        let missing = |places: &[Option<Placement>]| -> Vec<usize> { (0..world).filter(|&rank| places[rank].is_none()).collect() };
+        let deadline = Instant::now() + ANSWER;
+        let mut nap = Nap::new();
+        while places.iter().any(Option::is_none) {
+            if Instant::now() >= deadline {
+                let missing = crate::units::format_ranks(&missing(&places));
+                return Err(TransportError::Silent { missing, world, seconds: ANSWER.as_secs() });
+            }
+            for message in self.control.receive() {
+                if let ToRoot::Here(placement) = message
+                    && let Some(place) = places.get_mut(placement.rank)
+                {
+                    *place = Some(placement);
+                    nap = Nap::new();
+                }
+            }
+            nap.sleep(Duration::MAX);
+        }
+        self.topology.ranks = places.into_iter().flatten().collect();
+        Ok(())
+    }
+
+    fn world(&self) -> usize {
+        self.topology.world()
+    }
+
+    fn others(&self) -> impl Iterator<Item = usize> + use<> {
+        let lost = self.lost.clone();
+        (1..self.world()).filter(move |rank| !lost.contains(rank))
+    }
+
+    fn tell(&mut self, rank: usize, message: &ToAgent) -> Result<(), TransportError> {
+        self.control.send(rank, message).map_err(TransportError::Mpi)
+    }
+
+    fn take(&mut self, message: ToRoot, reports: &mut Vec<Report>) {
+        match message {
+            ToRoot::Done { rank, report } => reports.extend(self.collector.report(rank, report)),
+            ToRoot::Log { rank, lines } => reports.extend(lines.into_iter().map(|line| Report::Log { rank, line })),
+            ToRoot::Here(_) | ToRoot::Ready { .. } => {}
+        }
+    }
+
+    fn beat(&mut self) {
+        if self.heartbeat.elapsed() >= HEARTBEAT {
+            self.heartbeat = Instant::now();
+            // To ranks that take none they would pile up; those are found lost by their next probe.
+            if self.control.flush() {
+                for rank in self.others() {
+                    let _ = self.control.send(rank, &ToAgent::Heartbeat);
+                }
+            }
+        }
+    }
+}
+
+impl Engine for Mpi {
+    fn kind(&self) -> EngineKind {
+        EngineKind::Mpi
+    }
+
+    fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    fn movers(&self) -> &'static [MoverKind] {
+        MOVERS
+    }
+
+    fn software(&self) -> String {
+        version()
+    }
+
+    fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError> {
+        if let (MoverKind::MpiPut, Some(&rank)) = (setup.mover, self.lost.first()) {
+            return Err(TransportError::Lost { what: "mpi_put", rank });
+        }
+        let mut waiting: Vec<usize> = self.others().collect();
+        for rank in self.others() {
+            self.tell(rank, &ToAgent::Setup(setup.clone()))?;
+        }
+        let mut refused = self.agent.prepare(setup).map(|reason| TransportError::Memory { rank: 0, bytes: setup.arena, reason });
+        let deadline = Instant::now() + ANSWER;
+        let mut nap = Nap::new();
+        while !waiting.is_empty() {
+            if Instant::now() >= deadline {
+                let missing = crate::units::format_ranks(&waiting);
+                return Err(TransportError::Silent { missing, world: self.world(), seconds: ANSWER.as_secs() });
+            }
+            for message in self.control.receive() {
+                if let ToRoot::Ready { rank, error } = message {
+                    waiting.retain(|&other| other != rank);
+                    if let Some(reason) = error {
+                        refused.get_or_insert(TransportError::Memory { rank, bytes: setup.arena, reason });
+                    }
+                }
+            }
+            nap.sleep(Duration::MAX);
+        }
+        refused.map_or(Ok(()), Err)
+    }
+
+    fn start(&mut self, order: &Order) -> Result<(), TransportError> {
+        self.collector.expect(order);
+        for rank in order.probe.ranks() {
+            if rank == 0 {
+                self.mine = Some(order.clone());
+            } else {
+                self.tell(rank, &ToAgent::Order(order.clone()))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self, wait: Duration) -> Vec<Report> {
+        let mut reports = Vec::new();
+        if let Some(order) = self.mine.take() {
+            let report = self.agent.obey(&order);
+            reports.extend(self.collector.report(0, report));
+        }
+        let end = Instant::now() + wait;
+        let mut nap = Nap::new();
+        loop {
+            for message in self.control.receive() {
+                self.take(message, &mut reports);
+            }
+            reports.extend(self.collector.overdue());
+            if !reports.is_empty() || Instant::now() >= end {
+                break;
+            }
+            nap.sleep(end.saturating_duration_since(Instant::now()));
+        }
+        for report in &reports {
+            match report {
+                Report::Lost { rank, .. } => {
+                    self.lost.push(*rank);
+                    self.untidy = true;
+                }
+                Report::Probe(probe) => self.untidy |= matches!(probe.end, End::Timeout(_)),
+                Report::Log { .. } => {}
+            }
+        }
+        self.beat();
+        reports
+    }
+
+    fn finish(&mut self) {
+        let together = self.lost.is_empty() && !self.untidy && !self.agent.endpoint().disturbed();
+        for rank in self.others() {
+            let _ = self.tell(rank, &ToAgent::Leave { together });
+        }
+        if together {
+            self.universe.take();
+        } else {
+            // MPI_Finalize would wait for what was given up: each rank leaves by itself. A moment for the message to go out.
+            let end = Instant::now() + Duration::from_millis(500);
+            let mut nap = Nap::new();
+            while !self.control.flush() && Instant::now() < end {
+                nap.sleep(Duration::from_millis(50));
+            }
+            std::mem::forget(self.universe.take());
+        }
+    }
+}
+
+/// Sleep that grows with the time waited: quick answers are met quickly, and long waits cost nothing.
+#[derive(Debug)]
+struct Nap {
+    since: Instant,
+}
+
+impl Nap {
+    const LEAST: Duration = Duration::from_micros(50);
+    const MOST: Duration = Duration::from_millis(2);
+
+    fn new() -> Self {
+        Self { since: Instant::now() }
+    }
+
+    /// Sleep an eighth of the time waited so far, between 50 µs and 2 ms, at most `limit`.
+    fn sleep(&mut self, limit: Duration) {
+        std::thread::sleep((self.since.elapsed() / 8).clamp(Self::LEAST, Self::MOST).min(limit));
+    }
+}

@@ -1,0 +1,352 @@
+//! The calls into the MPI library that `mpi`'s safe interface cannot express: requests that are given up at a deadline
+//! (its scopes wait for completion, which a dead link never brings) and one-sided puts (it has none).
+//!
+//! All `unsafe` of this engine stands here. The rule that makes it sound: memory that a request refers to is owned by
+//! the object that owns the request ([`Arena`], [`Message`]), and is leaked, never freed, while a request is pending.
+
+#![allow(unsafe_code, reason = "MPI is a C library; each block says why it is sound")]
+
+use std::os::raw::c_int;
+
+use mpi::ffi::{
+    MPI_Cancel, MPI_Comm, MPI_Datatype, MPI_Get_count, MPI_Info, MPI_Iprobe, MPI_Irecv, MPI_Isend, MPI_Put, MPI_Request, MPI_Status,
+    MPI_Test, MPI_Testall, MPI_Win, MPI_Win_create, MPI_Win_flush, MPI_Win_free, MPI_Win_lock_all, MPI_Win_sync, MPI_Win_unlock_all,
+    RSMPI_ANY_SOURCE, RSMPI_REQUEST_NULL, RSMPI_STATUS_IGNORE, RSMPI_UINT8_T,
+};
+use mpi::traits::{AsRaw, Communicator};
+
+/// `MPI_SUCCESS` of every MPI library.
+const SUCCESS: c_int = 0;
+
+fn checked(code: c_int, call: &str) -> Result<(), String> {
+    if code == SUCCESS { Ok(()) } else { Err(format!("{call} failed with MPI error {code}")) }
+}
+
+fn int(value: usize) -> c_int {
+    c_int::try_from(value).unwrap_or(c_int::MAX)
+}
+
+fn byte() -> MPI_Datatype {
+    // SAFETY: a constant that the library has set before main.
+    unsafe { RSMPI_UINT8_T }
+}
+
+fn null_request() -> MPI_Request {
+    // SAFETY: a constant that the library has set before main.
+    unsafe { RSMPI_REQUEST_NULL }
+}
+
+/// A communicator of our own, so that nobody else's messages meet ours.
+#[derive(Debug)]
+pub(super) struct Comm {
+    raw: MPI_Comm,
+}
+
+impl Comm {
+    /// A duplicate of `world`; collective.
+    pub(super) fn duplicate(world: &mpi::topology::SimpleCommunicator) -> Self {
+        // Never freed: it lives as long as the job, and freeing is collective, which a lost rank makes impossible.
+        let owner = std::mem::ManuallyDrop::new(world.duplicate());
+        Self { raw: owner.as_raw() }
+    }
+
+    /// A message that has come in with this tag: its source and length.
+    pub(super) fn probe(&self, tag: i32) -> Option<(usize, usize)> {
+        let mut found: c_int = 0;
+        let mut length: c_int = 0;
+        // SAFETY: MPI_Status is a C struct without invalid bit patterns; the pointers live through the calls.
+        let source = unsafe {
+            let mut status: MPI_Status = std::mem::zeroed();
+            if MPI_Iprobe(RSMPI_ANY_SOURCE, tag, self.raw, &raw mut found, &raw mut status) != SUCCESS || found == 0 {
+                return None;
+            }
+            if MPI_Get_count(&raw const status, byte(), &raw mut length) != SUCCESS {
+                return None;
+            }
+            status.MPI_SOURCE
+        };
+        Some((usize::try_from(source).ok()?, usize::try_from(length).ok()?))
+    }
+}
+
+/// One message in memory of its own, being sent or received.
+#[derive(Debug)]
+pub(super) struct Message {
+    bytes: Vec<u8>,
+    request: MPI_Request,
+    pending: bool,
+}
+
+impl Message {
+    /// Start sending `bytes`.
+    pub(super) fn send(comm: &Comm, bytes: Vec<u8>, to: usize, tag: i32) -> Self {
+        let mut message = Self { bytes, request: null_request(), pending: true };
+        let (start, length) = (message.bytes.as_ptr(), int(message.bytes.len()));
+        // SAFETY: the bytes are owned by the message, are not touched while it is pending, and are leaked if it is dropped then.
+        let code = unsafe { MPI_Isend(start.cast(), length, byte(), int(to), tag, comm.raw, &raw mut message.request) };
+        message.pending = code == SUCCESS;
+        message
+    }
+
+    /// Start receiving `length` bytes.
+    pub(super) fn receive(comm: &Comm, length: usize, from: usize, tag: i32) -> Self {
+        let mut message = Self { bytes: vec![0; length], request: null_request(), pending: true };
+        let start = message.bytes.as_mut_ptr();
+        // SAFETY: as for `send`.
+        let code = unsafe { MPI_Irecv(start.cast(), int(length), byte(), int(from), tag, comm.raw, &raw mut message.request) };
+        message.pending = code == SUCCESS;
+        message
+    }
+
+    /// True when the library is done with it.
+    pub(super) fn done(&mut self) -> bool {
+        if self.pending {
+            let mut flag: c_int = 0;
+            // SAFETY: the request is ours and pending.
+            let code = unsafe { MPI_Test(&raw mut self.request, &raw mut flag, RSMPI_STATUS_IGNORE) };
+            self.pending = code == SUCCESS && flag == 0;
+        }
+        !self.pending
+    }
+
+    /// The bytes, once `done`.
+    pub(super) fn bytes(&self) -> &[u8] {
+        if self.pending { &[] } else { &self.bytes }
+    }
+}
+
+impl Drop for Message {
+    fn drop(&mut self) {
+        if self.pending {
+            std::mem::forget(std::mem::take(&mut self.bytes));
+        }
+    }
+}
+
+/// Words sent and received inside timed regions: memory and requests are made once and used again.
+#[derive(Debug)]
+pub(super) struct Words {
+    outgoing: Box<[u64; Self::RING]>,
+    sends: [MPI_Request; Self::RING],
+    next: usize,
+    incoming: Box<u64>,
+    receive: MPI_Request,
+}
+
+impl Words {
+    /// Words that can be under way at a time.
+    const RING: usize = 16;
+
+    pub(super) fn new() -> Self {
+        Self {
+            outgoing: Box::new([0; Self::RING]),
+            sends: [null_request(); Self::RING],
+            next: 0,
+            incoming: Box::new(0),
+            receive: null_request(),
+        }
+    }
+
+    /// True when the next slot can be sent from.
+    pub(super) fn slot_free(&mut self) -> Result<bool, String> {
+        test(&mut self.sends[self.next])
+    }
+
+    /// Send a word from the next slot, which must be free.
+    pub(super) fn send(&mut self, comm: &Comm, word: u64, to: usize, tag: i32) -> Result<(), String> {
+        let slot = self.next;
+        self.next = (slot + 1) % Self::RING;
+        self.outgoing[slot] = word;
+        let start = (&raw const self.outgoing[slot]).cast();
+        // SAFETY: the slot is free, boxed (so it does not move) and leaked on drop.
+        checked(unsafe { MPI_Isend(start, 8, byte(), int(to), tag, comm.raw, &raw mut self.sends[slot]) }, "MPI_Isend")
+    }
+
+    /// Start receiving a word.
+    pub(super) fn post(&mut self, comm: &Comm, from: usize, tag: i32) -> Result<(), String> {
+        let start = (&raw mut *self.incoming).cast();
+        // SAFETY: boxed and leaked on drop; one receive at a time, see `give_up`.
+        checked(unsafe { MPI_Irecv(start, 8, byte(), int(from), tag, comm.raw, &raw mut self.receive) }, "MPI_Irecv")
+    }
+
+    /// The word that was posted for, if it is there.
+    pub(super) fn arrived(&mut self) -> Result<Option<u64>, String> {
+        Ok(test(&mut self.receive)?.then(|| *self.incoming))
+    }
+
+    /// Withdraw a posted receive: its tag is never used again, so that nothing can match it, and cancelling is safe to try.
+    pub(super) fn give_up(&mut self) {
+        if self.receive != null_request() {
+            // SAFETY: the request is pending. Its memory is replaced by a fresh box, the old one leaked, since the
+            // cancel may not succeed.
+            unsafe {
+                MPI_Cancel(&raw mut self.receive);
+            }
+            self.receive = null_request();
+            Box::leak(std::mem::replace(&mut self.incoming, Box::new(0)));
+        }
+    }
+}
+
+impl Drop for Words {
+    fn drop(&mut self) {
+        // 136 bytes, once a job: simpler than knowing that the library is done with each of them.
+        Box::leak(std::mem::replace(&mut self.outgoing, Box::new([0; Self::RING])));
+        Box::leak(std::mem::replace(&mut self.incoming, Box::new(0)));
+    }
+}
+
+fn test(request: &mut MPI_Request) -> Result<bool, String> {
+    let mut flag: c_int = 0;
+    // SAFETY: the request is null or pending; the library allows both.
+    checked(unsafe { MPI_Test(request, &raw mut flag, RSMPI_STATUS_IGNORE) }, "MPI_Test")?;
+    Ok(flag != 0)
+}
+
+/// Memory that messages are sent from or received into, with the requests that refer to it.
+#[derive(Debug, Default)]
+pub(super) struct Arena {
+    bytes: Vec<u8>,
+    requests: Vec<MPI_Request>,
+    /// requests given up at a deadline, still pending as far as we know
+    stale: Vec<MPI_Request>,
+}
+
+impl Arena {
+    /// Take over `bytes`; `window` requests will be posted at a time.
+    pub(super) fn new(bytes: Vec<u8>, window: usize) -> Self {
+        Self { bytes, requests: Vec::with_capacity(window), stale: Vec::new() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// True if the library may still read or write this memory on behalf of a probe that was given up.
+    pub(super) fn disturbed(&mut self) -> bool {
+        self.stale.retain_mut(|request| !matches!(test(request), Ok(true)));
+        !self.stale.is_empty()
+    }
+
+    /// The memory, for filling, clearing and checking between probes.
+    pub(super) fn bytes(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
+    /// Start sending a part.
+    pub(super) fn send(&mut self, comm: &Comm, at: usize, length: usize, to: usize, tag: i32) -> Result<(), String> {
+        let part = &self.bytes[at..at + length];
+        let mut request = null_request();
+        // SAFETY: the arena owns the memory, does not grow, and leaks it while requests are pending.
+        checked(unsafe { MPI_Isend(part.as_ptr().cast(), int(length), byte(), int(to), tag, comm.raw, &raw mut request) }, "MPI_Isend")?;
+        self.requests.push(request);
+        Ok(())
+    }
+
+    /// Start receiving into a part.
+    pub(super) fn receive(&mut self, comm: &Comm, at: usize, length: usize, from: usize, tag: i32) -> Result<(), String> {
+        let part = &mut self.bytes[at..at + length];
+        let mut request = null_request();
+        // SAFETY: as for `send`.
+        checked(
+            unsafe { MPI_Irecv(part.as_mut_ptr().cast(), int(length), byte(), int(from), tag, comm.raw, &raw mut request) },
+            "MPI_Irecv",
+        )?;
+        self.requests.push(request);
+        Ok(())
+    }
+
+    /// True when all that was started is complete.
+    pub(super) fn complete(&mut self) -> Result<bool, String> {
+        let mut flag: c_int = 0;
+        let (count, first) = (int(self.requests.len()), self.requests.as_mut_ptr());
+        // SAFETY: `count` requests of ours; null statuses as MPI allows (MPI_STATUSES_IGNORE is the same constant in both libraries).
+        let code = unsafe { MPI_Testall(count, first, &raw mut flag, mpi::ffi::RSMPI_STATUSES_IGNORE) };
+        checked(code, "MPI_Testall")?;
+        if flag != 0 {
+            self.requests.clear();
+        }
+        Ok(flag != 0)
+    }
+
+    /// Give up what is pending: receives are cancelled where the library can, and the memory counts as disturbed until all is done.
+    pub(super) fn give_up(&mut self, receives: bool) {
+        for mut request in self.requests.drain(..) {
+            if matches!(test(&mut request), Ok(true)) {
+                continue;
+            }
+            if receives {
+                // SAFETY: the request is pending.
+                unsafe {
+                    MPI_Cancel(&raw mut request);
+                }
+            }
+            self.stale.push(request);
+        }
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        if self.disturbed() || !self.requests.is_empty() {
+            std::mem::forget(std::mem::take(&mut self.bytes));
+        }
+    }
+}
+
+/// A window of one-sided memory over an arena of every rank. Freed only together; dropped alone, it is leaked.
+#[derive(Debug)]
+pub(super) struct PutWindow {
+    raw: MPI_Win,
+}
+
+impl PutWindow {
+    /// Expose `arena`; collective. The arena must be kept until [`Self::free`] or the end of the process.
+    pub(super) fn create(comm: &Comm, arena: &mut Arena) -> Result<Self, String> {
+        let size = arena.bytes.len() as mpi::ffi::MPI_Aint;
+        // SAFETY: a null-initialised handle is filled by the call; MPI_INFO_NULL as the libraries define it is obtained
+        // from a fresh, empty info object, which has the same meaning.
+        unsafe {
+            let mut info: MPI_Info = std::mem::zeroed();
+            checked(mpi::ffi::MPI_Info_create(&raw mut info), "MPI_Info_create")?;
+            let mut raw: MPI_Win = std::mem::zeroed();
+            let code = MPI_Win_create(arena.bytes.as_mut_ptr().cast(), size, 1, info, comm.raw, &raw mut raw);
+            mpi::ffi::MPI_Info_free(&raw mut info);
+            checked(code, "MPI_Win_create")?;
+            checked(MPI_Win_lock_all(0, raw), "MPI_Win_lock_all")?;
+            Ok(Self { raw })
+        }
+    }
+
+    /// Put a part of `arena` at the same place in the arena of `to`.
+    pub(super) fn put(&self, arena: &Arena, at: usize, length: usize, to: usize) -> Result<(), String> {
+        let part = &arena.bytes[at..at + length];
+        // SAFETY: the origin is not changed before the flush that follows; the target's arena has the same size.
+        let code = unsafe {
+            let target = at as mpi::ffi::MPI_Aint;
+            MPI_Put(part.as_ptr().cast(), int(length), byte(), int(to), target, int(length), byte(), self.raw)
+        };
+        checked(code, "MPI_Put")
+    }
+
+    /// Wait until all puts to `to` are in its memory. The library offers no way to give up on this.
+    pub(super) fn flush(&self, to: usize) -> Result<(), String> {
+        // SAFETY: the window is locked for all ranks.
+        checked(unsafe { MPI_Win_flush(int(to), self.raw) }, "MPI_Win_flush")
+    }
+
+    /// Make what others have put visible to this rank's loads.
+    pub(super) fn sync(&self) -> Result<(), String> {
+        // SAFETY: the window is locked for all ranks.
+        checked(unsafe { MPI_Win_sync(self.raw) }, "MPI_Win_sync")
+    }
+
+    /// Collective end.
+    pub(super) fn free(mut self) -> Result<(), String> {
+        // SAFETY: the window is ours, and no put is pending.
+        unsafe {
+            checked(MPI_Win_unlock_all(self.raw), "MPI_Win_unlock_all")?;
+            checked(MPI_Win_free(&raw mut self.raw), "MPI_Win_free")
+        }
+    }
+}

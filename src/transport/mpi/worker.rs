@@ -1,0 +1,102 @@
+use std::time::{Duration, Instant};
+
+use ::mpi::environment::Universe;
+
+use super::Nap;
+use super::control::Control;
+use super::endpoint::MpiEndpoint;
+use crate::topology::Placement;
+use crate::transport::{Agent, ToAgent, ToRoot, TransportError};
+
+/// Without a word from rank 0 for this long, and twice a probe's time, a rank leaves: its rank 0 is gone or out of reach.
+const ORPHANED: Duration = Duration::from_secs(60);
+/// How often a rank looks for lines that it or a library printed.
+const LOG_EVERY: Duration = Duration::from_millis(250);
+
+/// A rank other than 0: asleep until an order comes.
+#[allow(missing_debug_implementations, reason = "Universe has none")]
+pub struct Worker {
+    universe: Option<Universe>,
+    rank: usize,
+    control: Control<ToRoot, ToAgent>,
+    agent: Agent<MpiEndpoint>,
+    /// time of the longest probe so far, seconds
+    longest: f64,
+}
+
+/// How a worker's life ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// told to, all ranks together
+    Together,
+    /// told to, each by itself: transfers were given up or ranks are lost
+    Alone,
+    /// no word from rank 0
+    Orphaned,
+}
+
+impl Worker {
+    pub(super) fn new(
+        universe: Universe,
+        rank: usize,
+        mut control: Control<ToRoot, ToAgent>,
+        agent: Agent<MpiEndpoint>,
+        placement: &Placement,
+    ) -> Result<Self, TransportError> {
+        control.send(0, &ToRoot::Here(placement.clone())).map_err(TransportError::Mpi)?;
+        Ok(Self { universe: Some(universe), rank, control, agent, longest: 0.0 })
+    }
+
+    /// This rank.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// Serve until told to leave. `printed` gives lines that this process has printed since it was last asked.
+    pub fn serve(mut self, mut printed: impl FnMut() -> Vec<String>) -> Left {
+        let (mut heard, mut looked) = (Instant::now(), Instant::now());
+        let mut nap = Nap::new();
+        loop {
+            for message in self.control.receive() {
+                nap = Nap::new();
+                if let Some(left) = self.obey(message) {
+                    return left;
+                }
+                heard = Instant::now();
+            }
+            if looked.elapsed() >= LOG_EVERY {
+                looked = Instant::now();
+                let lines = printed();
+                if !lines.is_empty() {
+                    let _ = self.control.send(0, &ToRoot::Log { rank: self.rank, lines });
+                }
+            }
+            if heard.elapsed() > ORPHANED + Duration::from_secs_f64(2.0 * self.longest) {
+                std::mem::forget(self.universe.take());
+                return Left::Orphaned;
+            }
+            nap.sleep(Duration::MAX);
+        }
+    }
+
+    fn obey(&mut self, message: ToAgent) -> Option<Left> {
+        let answer = match message {
+            ToAgent::Setup(setup) => ToRoot::Ready { rank: self.rank, error: self.agent.prepare(&setup) },
+            ToAgent::Order(order) => {
+                self.longest = self.longest.max(order.timeout);
+                ToRoot::Done { rank: self.rank, report: self.agent.obey(&order) }
+            }
+            ToAgent::Heartbeat => return None,
+            ToAgent::Leave { together: true } => {
+                self.universe.take();
+                return Some(Left::Together);
+            }
+            ToAgent::Leave { together: false } => {
+                std::mem::forget(self.universe.take());
+                return Some(Left::Alone);
+            }
+        };
+        let _ = self.control.send(0, &answer);
+        None
+    }
+}

@@ -1,0 +1,162 @@
+//! Ranks as threads of this process, each bound to a core; bytes travel by one processor copy.
+
+mod endpoint;
+mod mailbox;
+
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use endpoint::{Shared, ThreadEndpoint};
+
+use super::{Agent, Collector, Engine, Order, Report, Setup, ToAgent, ToRoot, TransportError};
+use crate::discover::{Machine, allowed_cores};
+use crate::sample::{EngineKind, MoverKind};
+use crate::topology::Topology;
+
+/// How bytes travel between threads.
+pub const MOVERS: &[MoverKind] = &[MoverKind::Memcpy];
+/// Longest time for all threads to allocate and touch their buffers.
+const PREPARE: Duration = Duration::from_secs(120);
+
+/// Threads as ranks.
+#[derive(Debug)]
+pub struct Threads {
+    topology: Topology,
+    to_agents: Vec<Sender<ToAgent>>,
+    from_agents: Receiver<ToRoot>,
+    threads: Vec<JoinHandle<()>>,
+    collector: Collector,
+}
+
+impl Threads {
+    /// Start `ranks` threads, one after another on the cores that this process may use; cores are shared when there are
+    /// more ranks.
+    pub fn start(ranks: usize) -> Result<Self, TransportError> {
+        let (to_root, from_agents) = mpsc::channel();
+        let shared = Arc::new(Shared::new(ranks));
+        let cores = allowed_cores();
+        let machine = Machine::default();
+        let mut engine = Self {
+            topology: Topology::default(),
+            to_agents: Vec::new(),
+            from_agents,
+            threads: Vec::new(),
+            collector: Collector::default(),
+        };
+        for rank in 0..ranks {
+            let core = cores.get(rank % cores.len().max(1)).copied().unwrap_or(0);
+            engine.topology.ranks.push(machine.placement(rank, vec![core]));
+            let (sender, orders) = mpsc::channel();
+            let endpoint = ThreadEndpoint::new(rank, Arc::clone(&shared));
+            let to_root = to_root.clone();
+            let thread = std::thread::Builder::new()
+                .name(format!("rank {rank}"))
+                .spawn(move || serve(rank, core, endpoint, &orders, &to_root))
+                .map_err(|source| TransportError::System { what: "could not start a thread for a rank", source })?;
+            engine.to_agents.push(sender);
+            engine.threads.push(thread);
+        }
+        Ok(engine)
+    }
+
+    fn tell(&self, rank: usize, message: ToAgent) -> Result<(), TransportError> {
+        let gone = || TransportError::Lost { what: "a probe", rank };
+        self.to_agents.get(rank).ok_or_else(gone)?.send(message).map_err(|_| gone())
+    }
+}
+
+/// A rank's life: bound to its core, asleep until an order comes.
+fn serve(rank: usize, core: usize, endpoint: ThreadEndpoint, orders: &Receiver<ToAgent>, to_root: &Sender<ToRoot>) {
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(core);
+    if let Err(error) = rustix::thread::sched_setaffinity(None, &set) {
+        let line = format!("could not bind this rank to core {core}: {error}; it runs where the system puts it");
+        let _ = to_root.send(ToRoot::Log { rank, lines: vec![line] });
+    }
+    let mut agent = Agent::new(endpoint);
+    while let Ok(message) = orders.recv() {
+        let answer = match message {
+            ToAgent::Setup(setup) => ToRoot::Ready { rank, error: agent.prepare(&setup) },
+            ToAgent::Order(order) => ToRoot::Done { rank, report: agent.obey(&order) },
+            ToAgent::Heartbeat => continue,
+            ToAgent::Leave { .. } => break,
+        };
+        if to_root.send(answer).is_err() {
+            break;
+        }
+    }
+}
+
+impl Engine for Threads {
+    fn kind(&self) -> EngineKind {
+        EngineKind::Threads
+    }
+
+    fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    fn movers(&self) -> &'static [MoverKind] {
+        MOVERS
+    }
+
+    fn software(&self) -> String {
+        format!("toposcope {} threads", env!("CARGO_PKG_VERSION"))
+    }
+
+    fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError> {
+        let world = self.to_agents.len();
+        for rank in 0..world {
+            self.tell(rank, ToAgent::Setup(setup.clone()))?;
+        }
+        let deadline = Instant::now() + PREPARE;
+        let mut ready = 0;
+        let mut refused = None;
+        while ready < world {
+            match self.from_agents.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(ToRoot::Ready { rank, error }) => {
+                    ready += 1;
+                    if let Some(reason) = error {
+                        refused.get_or_insert(TransportError::Memory { rank, bytes: setup.arena, reason });
+                    }
+                }
+                Ok(_) => {}
+                Err(_) => {
+                    return Err(TransportError::Silent { missing: "?".to_owned(), world, seconds: PREPARE.as_secs() });
+                }
+            }
+        }
+        refused.map_or(Ok(()), Err)
+    }
+
+    fn start(&mut self, order: &Order) -> Result<(), TransportError> {
+        self.collector.expect(order);
+        for rank in order.probe.ranks() {
+            self.tell(rank, ToAgent::Order(order.clone()))?;
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self, wait: Duration) -> Vec<Report> {
+        let mut reports = Vec::new();
+        match self.from_agents.recv_timeout(wait) {
+            Ok(ToRoot::Done { rank, report }) => reports.extend(self.collector.report(rank, report)),
+            Ok(ToRoot::Log { rank, lines }) => reports.extend(lines.into_iter().map(|line| Report::Log { rank, line })),
+            Ok(ToRoot::Here(_) | ToRoot::Ready { .. }) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+        }
+        reports.extend(self.collector.overdue());
+        reports
+    }
+
+    fn finish(&mut self) {
+        for sender in self.to_agents.drain(..) {
+            let _ = sender.send(ToAgent::Leave { together: true });
+        }
+        // A thread in the middle of a probe ends with it; the process does not wait for one that hangs.
+        for thread in self.threads.drain(..).filter(JoinHandle::is_finished) {
+            let _ = thread.join();
+        }
+    }
+}
