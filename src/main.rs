@@ -1,1 +1,1 @@
-fn main() {}
+fn main() { toposcope::cli::tmp::main(); }
