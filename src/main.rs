@@ -1,1 +1,3 @@
-fn main() { toposcope::cli::tmp::main(); }
+fn main() {
+    toposcope::cli::tmp::main();
+}

@@ -18,6 +18,21 @@ pub struct Shot {
     pub reason: Option<String>,
 }
 
+impl Shot {
+    fn of(sample: &Sample) -> Self {
+        Self {
+            repeat: sample.repeat,
+            take: sample.take,
+            messages: sample.messages,
+            seconds: sample.seconds,
+            ack_seconds: sample.ack_seconds,
+            isolated: sample.isolated,
+            status: sample.status,
+            reason: sample.reason.clone(),
+        }
+    }
+}
+
 /// The samples of one cell at one size, and their summary.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SizeCell {
@@ -60,7 +75,7 @@ impl SizeCell {
         self.interval().map(|time| Interval { low: self.bytes as f64 / time.high, high: self.bytes as f64 / time.low })
     }
 
-    fn add(&mut self, shot: Shot) {
+    fn push(&mut self, shot: Shot) {
         if shot.take > self.take {
             self.take = shot.take;
             self.status = Status::Ok;
@@ -69,6 +84,10 @@ impl SizeCell {
             self.status = shot.status;
         }
         self.shots.push(shot);
+    }
+
+    /// Bring the summary up to date; once a probe, since it sorts.
+    fn summarise(&mut self) {
         let mut times = self.times();
         self.count = times.len();
         self.median = median(&mut times);
@@ -118,28 +137,33 @@ impl Cells {
         self.cells.iter().map(|(&cell, sizes)| (cell, sizes.as_slice()))
     }
 
-    pub(super) fn add(&mut self, sample: &Sample) -> Cell {
-        let cell = Cell { pattern: sample.pattern, from: sample.from, to: sample.to };
+    /// Take in the samples of a probe; the cells that they belong to, usually one.
+    pub(super) fn add(&mut self, samples: &[Sample]) -> Vec<Cell> {
+        let mut touched = Vec::new();
+        let one = |a: &Sample, b: &Sample| (a.pattern, a.from, a.to, a.bytes) == (b.pattern, b.from, b.to, b.bytes);
+        for group in samples.chunk_by(one) {
+            let Some(first) = group.first() else { continue };
+            let cell = Cell { pattern: first.pattern, from: first.from, to: first.to };
+            let size = self.size_cell(cell, first.bytes, first.take);
+            for sample in group {
+                size.push(Shot::of(sample));
+            }
+            size.summarise();
+            self.samples += group.len() as u64;
+            touched.push(cell);
+        }
+        touched
+    }
+
+    fn size_cell(&mut self, cell: Cell, bytes: u64, take: u32) -> &mut SizeCell {
+        if let Err(at) = self.sizes.binary_search(&bytes) {
+            self.sizes.insert(at, bytes);
+        }
         let sizes = self.cells.entry(cell).or_default();
-        let at = sizes.binary_search_by_key(&sample.bytes, |size| size.bytes).unwrap_or_else(|at| {
-            let (shots, take) = (Vec::new(), sample.take);
-            sizes.insert(at, SizeCell { bytes: sample.bytes, shots, take, count: 0, median: f64::NAN, status: Status::Ok });
+        let at = sizes.binary_search_by_key(&bytes, |size| size.bytes).unwrap_or_else(|at| {
+            sizes.insert(at, SizeCell { bytes, shots: Vec::new(), take, count: 0, median: f64::NAN, status: Status::Ok });
             at
         });
-        sizes[at].add(Shot {
-            repeat: sample.repeat,
-            take: sample.take,
-            messages: sample.messages,
-            seconds: sample.seconds,
-            ack_seconds: sample.ack_seconds,
-            isolated: sample.isolated,
-            status: sample.status,
-            reason: sample.reason.clone(),
-        });
-        if let Err(at) = self.sizes.binary_search(&sample.bytes) {
-            self.sizes.insert(at, sample.bytes);
-        }
-        self.samples += 1;
-        cell
+        &mut sizes[at]
     }
 }

@@ -188,13 +188,7 @@ impl Model {
     }
 
     fn probe_done(&mut self, id: u64, samples: &[Sample], t: f64) -> Change {
-        let mut cells: Vec<Cell> = Vec::new();
-        for sample in samples {
-            let cell = self.cells.add(sample);
-            if cells.last() != Some(&cell) {
-                cells.push(cell);
-            }
-        }
+        let cells = self.cells.add(samples);
         let Some(first) = samples.first() else { return Change::Nothing };
         if let Some(sweep) = &mut self.sweep {
             let began = sweep.probe.take_if(|(probe, _)| probe.id == id).map_or(t, |(_, began)| began);

@@ -36,7 +36,7 @@ pub struct Sweep {
     taken: HashMap<(Cell, u64), u32>,
     /// re-measurements, which go first
     urgent: VecDeque<Probe>,
-    /// seconds of one repeat as last seen, with its size
+    /// seconds of one repeat of the largest size seen, with that size
     seen: HashMap<Cell, (u64, f64)>,
     next_id: u64,
 }
@@ -108,7 +108,11 @@ impl Sweep {
     /// Tell how long one repeat of a cell took, so that later probes of it fit in their time.
     pub fn observe(&mut self, probe: &Probe, seconds_per_repeat: f64) {
         let cell = Cell { pattern: probe.pattern, from: probe.from, to: probe.to };
-        self.seen.insert(cell, (probe.bytes, seconds_per_repeat));
+        // Of small messages the large ones cannot be foretold, so the largest size seen counts; the first step is a large one.
+        let seen = self.seen.entry(cell).or_insert((probe.bytes, seconds_per_repeat));
+        if probe.bytes >= seen.0 {
+            *seen = (probe.bytes, seconds_per_repeat);
+        }
     }
 
     /// The next probe, or `None` when all that was asked for has been given out.
