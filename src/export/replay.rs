@@ -39,9 +39,7 @@ impl Calibration {
         };
         let mut t = 0.0;
         model.apply(&Record { t, event: Event::SweepStarted { settings, resumed: false } });
-        let parts = self.samples.chunk_by(|a, b| {
-            (a.pattern, a.from, a.to, a.bytes, a.take) == (b.pattern, b.from, b.to, b.bytes, b.take)
-        });
+        let parts = self.samples.chunk_by(|a, b| (a.pattern, a.from, a.to, a.bytes, a.take) == (b.pattern, b.from, b.to, b.bytes, b.take));
         for (probe, samples) in (0_u64..).zip(parts) {
             t += samples.iter().filter_map(|sample| sample.seconds).sum::<f64>();
             model.apply(&Record { t, event: Event::ProbeDone { probe, samples: samples.to_vec() } });
