@@ -1,1 +1,13 @@
-//! (placeholder)
+//! Our files: calibrations as JSON, tables as CSV. Reads back what it writes.
+
+mod calibration;
+mod csv;
+mod file;
+mod replay;
+
+pub use calibration::{Calibration, Hosts, Memory, calibration, read_calibration, write_calibration};
+pub use csv::{csv, write_csv};
+pub use file::ExportError;
+
+/// JSON Schema (draft 2020-12) of a calibration as this version writes it.
+pub const CALIBRATION_SCHEMA: &str = include_str!("schema/calibration.json");

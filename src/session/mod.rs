@@ -15,3 +15,8 @@ pub use command::Command;
 pub use event::{Event, Outcome, Record};
 pub use header::{FORMAT, Header};
 pub use model::{Change, LogLine, Model, Progress, Running, SweepState};
+
+/// JSON Schema (draft 2020-12) of a session's `header.json` as this version writes it.
+pub const HEADER_SCHEMA: &str = include_str!("schema/header.json");
+/// JSON Schema (draft 2020-12) of one line of a session's `events.ndjson` as this version writes it.
+pub const EVENT_SCHEMA: &str = include_str!("schema/event.json");

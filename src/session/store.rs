@@ -84,10 +84,12 @@ impl Store {
 
     /// Take up a session: what it holds, and a store that goes on after its last whole record.
     pub fn resume(folder: &Path) -> Result<(Self, Recorded), StoreError> {
-        let recorded = read(folder)?;
+        read_header(folder)?;
         let path = folder.join(EVENTS);
-        let file = OpenOptions::new().append(true).open(&path).map_err(io_at(&path))?;
+        let file = OpenOptions::new().append(true).create(true).mode(0o644).open(&path).map_err(io_at(&path))?;
+        // Locked before it is read: what another writer appends in between must not be cut off below.
         let store = Self::locked(folder, file)?;
+        let recorded = read(folder)?;
         // Only the cut record goes; everything whole stays as it is.
         store.events.set_len(recorded.whole).map_err(io_at(&path))?;
         Ok((store, recorded))
@@ -132,22 +134,23 @@ pub fn read(folder: &Path) -> Result<Recorded, StoreError> {
         }
         Err(source) => return Err(StoreError::Io { path, source }),
     };
-    let total = file.metadata().map_err(io_at(&path))?.len();
     let mut reader = BufReader::new(file);
     let mut recorded = Recorded { header, records: Vec::new(), whole: 0, cut: 0 };
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
         let length = (&mut reader).take(LONGEST_LINE).read_until(b'\n', &mut line).map_err(io_at(&path))? as u64;
-        if length == 0 {
+        if line.last() != Some(&b'\n') {
+            if length == LONGEST_LINE {
+                let message = "a line longer than 64 MiB, which no event is".to_owned();
+                return Err(StoreError::Bad { path, line: number, column: 0, message });
+            }
+            // The last line, without its end: what a cut left, or what its writer is just adding.
+            recorded.cut = length;
             break;
         }
-        let ended = line.last() == Some(&b'\n');
         match serde_json::from_slice(&line) {
-            Ok(record) if ended => recorded.records.push(record),
-            // The last line, without its end: what a cut left.
-            _ if !ended && recorded.whole + length == total => break,
-            Ok(_) => return Err(StoreError::Bad { path, line: number, column: 0, message: "a line longer than 64 MiB".to_owned() }),
+            Ok(record) => recorded.records.push(record),
             Err(error) => {
                 let message = format!("not an event of a session: {}", plain(&error.to_string()));
                 return Err(StoreError::Bad { path, line: number, column: error.column(), message });
@@ -155,7 +158,6 @@ pub fn read(folder: &Path) -> Result<Recorded, StoreError> {
         }
         recorded.whole += length;
     }
-    recorded.cut = total - recorded.whole;
     Ok(recorded)
 }
 

@@ -1,0 +1,298 @@
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::ser::{Formatter, Serializer};
+
+use super::file::{ExportError, io_at, write_whole};
+use crate::sample::{EngineKind, MoverKind, Sample, Status};
+use crate::session::Model;
+use crate::sweep::Buffers;
+use crate::topology::{Placement, Topology};
+use crate::units::plain;
+
+/// Name and major version of the format that this version writes.
+pub(super) const FORMAT: (&str, u32) = ("toposcope.calibration", 1);
+
+/// How the end of a repeat is seen, as `transport::timed` does it.
+const COMPLETION: &str = "the receiver's: a repeat ends when its acknowledgement that every byte is in its buffer reaches the sender, \
+     one after each window; half the median empty round trip, measured before each probe, is taken off for each \
+     acknowledgement and told as ack_seconds; a local copy ends when the copy returns, without acknowledgement";
+
+/// Where the measured buffers lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Memory {
+    /// the host's own memory
+    Host,
+}
+
+/// Hosts of the job. Devices and links join these when they are discovered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hosts {
+    /// names, in the order in which ranks name them; `node_of` indexes them
+    pub hosts: Vec<String>,
+}
+
+/// Raw samples and what they were taken on: what a planner reads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// `toposcope.calibration/1`
+    pub format: String,
+    /// ranks of the job
+    pub world: usize,
+    /// ranks that were measured, ascending
+    pub group: Vec<usize>,
+    /// index into `topology.hosts`, one a rank
+    pub node_of: Vec<usize>,
+    /// one entry a rank, in rank order
+    pub placement: Vec<Placement>,
+    pub engine: EngineKind,
+    pub mover: MoverKind,
+    pub memory: Memory,
+    /// this program, the operating system, the MPI library and the like, by name
+    pub software: BTreeMap<String, String>,
+    /// variables that change what is measured
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
+    /// start of the session, RFC 3339, UTC
+    #[serde(default)]
+    pub started: String,
+    /// message sizes, bytes, ascending
+    pub sizes: Vec<u64>,
+    /// timed repeats asked for each pair and size
+    pub repeats: u32,
+    /// untimed repeats before the timed ones
+    pub warmup: u32,
+    /// messages outstanding at a time
+    pub window: u32,
+    pub buffers: Buffers,
+    /// bytes of the arena a rank sends from, and of the one it receives into
+    pub arena: u64,
+    /// longest time for one probe, seconds
+    pub timeout: f64,
+    /// seed of the probes' order and of the payload
+    pub seed: u64,
+    /// how the end of a repeat is seen
+    pub completion: String,
+    pub topology: Hosts,
+    /// by pattern, sender, receiver, size, take and repeat
+    pub samples: Vec<Sample>,
+}
+
+/// The calibration of a session: the samples of all its sweeps, with the settings of the newest.
+pub fn calibration(model: &Model) -> Result<Calibration, ExportError> {
+    let settings = &model.sweep.as_ref().ok_or(ExportError::Nothing)?.settings;
+    let header = &model.header;
+    let topology = &header.topology;
+    let mut samples = Vec::new();
+    for (cell, sizes) in model.cells.iter() {
+        for size in sizes {
+            samples.extend(size.shots.iter().map(|shot| Sample {
+                pattern: cell.pattern,
+                both_ways: false,
+                from: cell.from,
+                to: cell.to,
+                bytes: size.bytes,
+                repeat: shot.repeat,
+                take: shot.take,
+                messages: shot.messages,
+                seconds: shot.seconds,
+                ack_seconds: shot.ack_seconds,
+                path: topology.path(cell.from, cell.to),
+                isolated: shot.isolated,
+                status: shot.status,
+                reason: shot.reason.as_deref().map(plain),
+            }));
+        }
+    }
+    // Cells come in no order of their own; a stable sort keeps the order of arrival where two samples share a place.
+    samples.sort_by_key(|s| (s.pattern, s.from, s.to, s.bytes, s.take, s.repeat));
+    let mut software = header.software.clone();
+    software.insert("toposcope".to_owned(), header.program.clone());
+    let cache = topology.ranks.iter().map(|placement| placement.cache).max().unwrap_or(0);
+    Ok(Calibration {
+        format: format!("{}/{}", FORMAT.0, FORMAT.1),
+        world: model.world(),
+        group: settings.ranks_of(model.world()),
+        node_of: topology.node_of(),
+        placement: topology.ranks.clone(),
+        engine: header.engine,
+        mover: settings.mover,
+        memory: Memory::Host,
+        software,
+        environment: header.environment.clone(),
+        started: header.started.clone(),
+        sizes: settings.sizes.clone(),
+        repeats: settings.repeats,
+        warmup: settings.warmup,
+        window: settings.window,
+        buffers: settings.buffers,
+        arena: settings.arena_bytes(cache),
+        timeout: settings.timeout,
+        seed: settings.seed,
+        completion: COMPLETION.to_owned(),
+        topology: Hosts { hosts: topology.hosts().into_iter().map(str::to_owned).collect() },
+        samples,
+    })
+}
+
+/// Write the calibration of a session, whole or not at all: one key a line, one sample a line.
+pub fn write_calibration(model: &Model, path: &Path) -> Result<(), ExportError> {
+    let calibration = calibration(model)?;
+    write_whole(path, |out| calibration.write(out))
+}
+
+/// Read a calibration. Unknown keys of later minor versions are skipped; a later major version is refused.
+pub fn read_calibration(path: &Path) -> Result<Calibration, ExportError> {
+    let text = fs::read(path).map_err(io_at(path))?;
+    let bad = |error: serde_json::Error| ExportError::Bad {
+        path: path.to_owned(),
+        line: error.line(),
+        column: error.column(),
+        // serde_json says what it expected, and repeats the place that we tell first.
+        message: plain(error.to_string().split(" at line ").next().unwrap_or_default()),
+    };
+    #[derive(Deserialize)]
+    struct Format {
+        format: String,
+    }
+    // The version first: a later major version need not have the keys of ours.
+    let found = plain(&serde_json::from_slice::<Format>(&text).map_err(bad)?.format);
+    let (name, ours) = FORMAT;
+    let major = found.strip_prefix(name).and_then(|rest| rest.strip_prefix('/')).and_then(|version| {
+        let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
+        minor.parse::<u32>().ok()?;
+        major.parse::<u32>().ok()
+    });
+    match major {
+        Some(major) if major == ours => {}
+        Some(major) if major > ours => {
+            return Err(ExportError::Newer { path: path.to_owned(), found, ours: format!("{name}/{ours}") });
+        }
+        _ => {
+            let (at, expected) = ("format".to_owned(), format!("{name}/{ours}"));
+            return Err(ExportError::Invalid { path: path.to_owned(), at, found: format!("{found:?}"), expected });
+        }
+    }
+    let mut calibration: Calibration = serde_json::from_slice(&text).map_err(bad)?;
+    calibration.clean();
+    calibration.check().map_err(|(at, found, expected)| ExportError::Invalid { path: path.to_owned(), at, found, expected })?;
+    Ok(calibration)
+}
+
+impl Calibration {
+    /// Write as JSON: one key a line, and in lists of objects one object a line.
+    pub fn write(&self, mut out: impl Write) -> io::Result<()> {
+        self.serialize(&mut Serializer::with_formatter(&mut out, Lines::default()))?;
+        out.write_all(b"\n")
+    }
+
+    /// Where the ranks sit.
+    pub fn placed(&self) -> Topology {
+        Topology { ranks: self.placement.clone() }
+    }
+
+    /// Text from outside is data: no control characters.
+    fn clean(&mut self) {
+        let map = |map: &BTreeMap<String, String>| map.iter().map(|(key, value)| (plain(key), plain(value))).collect();
+        (self.software, self.environment) = (map(&self.software), map(&self.environment));
+        (self.started, self.completion) = (plain(&self.started), plain(&self.completion));
+        let names = self.topology.hosts.iter_mut().chain(self.placement.iter_mut().map(|placement| &mut placement.host));
+        for text in names.chain(self.samples.iter_mut().filter_map(|sample| sample.reason.as_mut())) {
+            *text = plain(text);
+        }
+    }
+
+    /// What is at odds with itself: where, what is there, what was expected.
+    fn check(&self) -> Result<(), (String, String, String)> {
+        let refuse = |at: String, found: String, expected: String| Err((at, found, expected));
+        let world = self.world;
+        for (at, length) in [("node_of", self.node_of.len()), ("placement", self.placement.len())] {
+            if length != world {
+                return refuse(at.to_owned(), format!("a list of {length}"), format!("one entry for each of {world} ranks (world)"));
+            }
+        }
+        let hosts = self.topology.hosts.len();
+        if let Some((rank, node)) = self.node_of.iter().enumerate().find(|&(_, &node)| node >= hosts) {
+            return refuse(format!("node_of[{rank}]"), node.to_string(), format!("an index below {hosts} (topology.hosts)"));
+        }
+        if let Some((at, rank)) = self.group.iter().enumerate().find(|&(_, &rank)| rank >= world) {
+            return refuse(format!("group[{at}]"), rank.to_string(), format!("a rank below {world} (world)"));
+        }
+        if let Some((at, placement)) = self.placement.iter().enumerate().find(|&(at, placement)| placement.rank != at) {
+            return refuse(format!("placement[{at}].rank"), placement.rank.to_string(), format!("{at}: ranks in order"));
+        }
+        for (number, sample) in self.samples.iter().enumerate() {
+            let at = |key: &str| format!("samples[{number}].{key}");
+            for (key, rank) in [("from", sample.from), ("to", sample.to)] {
+                if rank >= world {
+                    return refuse(at(key), rank.to_string(), format!("a rank below {world} (world)"));
+                }
+            }
+            if sample.bytes == 0 {
+                return refuse(at("bytes"), "0".to_owned(), "at least 1".to_owned());
+            }
+            let timed = sample.seconds.is_some_and(|seconds| seconds.is_finite() && seconds > 0.0) && sample.messages > 0;
+            if sample.status == Status::Ok && !timed {
+                let found = format!("ok with seconds {:?} and {} messages", sample.seconds, sample.messages);
+                return refuse(at("status"), found, "an ok sample to have seconds above 0 and at least one message".to_owned());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One key of the document a line, one object of its lists a line, the rest without spaces.
+#[derive(Debug, Default)]
+struct Lines {
+    depth: usize,
+    /// the list of the document that is being written holds objects
+    objects: bool,
+}
+
+impl Formatter for Lines {
+    fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.depth += 1;
+        if self.depth == 2 {
+            self.objects = false;
+        }
+        out.write_all(b"[")
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        if self.depth == 2 && self.objects {
+            out.write_all(b"\n  ")?;
+        }
+        self.depth -= 1;
+        out.write_all(b"]")
+    }
+
+    fn begin_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        if self.depth == 2 {
+            self.objects = true;
+            out.write_all(b"\n    ")?;
+        }
+        self.depth += 1;
+        out.write_all(b"{")
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.depth -= 1;
+        out.write_all(if self.depth == 0 { b"\n}" } else { b"}" })
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        if !first {
+            out.write_all(b",")?;
+        }
+        if self.depth == 1 { out.write_all(b"\n  ") } else { Ok(()) }
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        out.write_all(if self.depth == 1 { b": " } else { b":" })
+    }
+}

@@ -1,0 +1,51 @@
+use super::Calibration;
+use crate::session::{Event, Header, Model, Outcome, Record};
+use crate::sweep::SweepSettings;
+
+impl Calibration {
+    /// The session that this calibration could have come from: the same samples as events, in its order.
+    ///
+    /// Log, pauses and lost ranks are not in a calibration. Times of events are sums of the samples' seconds.
+    pub fn to_model(&self) -> Model {
+        let mut software = self.software.clone();
+        let program = software.remove("toposcope").unwrap_or_default();
+        let mut model = Model::new(Header {
+            format: Header::current_format(),
+            program,
+            name: "calibration".to_owned(),
+            started: self.started.clone(),
+            engine: self.engine,
+            topology: self.placed(),
+            software,
+            environment: self.environment.clone(),
+        });
+        let settings = SweepSettings {
+            patterns: self.samples.iter().map(|sample| sample.pattern).fold(Vec::new(), |mut all, pattern| {
+                if !all.contains(&pattern) {
+                    all.push(pattern);
+                }
+                all
+            }),
+            sizes: self.sizes.clone(),
+            ranks: if self.group.len() == self.world { Vec::new() } else { self.group.clone() },
+            repeats: self.repeats,
+            warmup: self.warmup,
+            window: self.window,
+            seed: self.seed,
+            timeout: self.timeout,
+            mover: self.mover,
+            buffers: self.buffers,
+            arena: self.arena,
+        };
+        let mut t = 0.0;
+        model.apply(&Record { t, event: Event::SweepStarted { settings, resumed: false } });
+        let parts = self.samples.chunk_by(|a, b| (a.pattern, a.from, a.to, a.bytes, a.take) == (b.pattern, b.from, b.to, b.bytes, b.take));
+        for (probe, samples) in (0_u64..).zip(parts) {
+            t += samples.iter().filter_map(|sample| sample.seconds).sum::<f64>();
+            model.apply(&Record { t, event: Event::ProbeDone { probe, samples: samples.to_vec() } });
+        }
+        let (outcome, reason) = (Outcome::Complete, String::new());
+        model.apply(&Record { t, event: Event::SweepEnded { outcome, reason } });
+        model
+    }
+}

@@ -1,0 +1,250 @@
+//! What is written is what the schema says, is read back the same, and broken files are refused with the place.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use toposcope::export::{CALIBRATION_SCHEMA, Calibration, calibration, csv, read_calibration, write_calibration, write_csv};
+use toposcope::sample::Pattern;
+use toposcope::session::{EVENT_SCHEMA, HEADER_SCHEMA};
+
+use crate::made;
+
+fn validator(schema: &str) -> jsonschema::Validator {
+    let schema: Value = serde_json::from_str(schema).unwrap();
+    assert!(jsonschema::meta::is_valid(&schema));
+    jsonschema::validator_for(&schema).unwrap()
+}
+
+fn whole() -> Calibration {
+    calibration(&made::model(&made::records())).unwrap()
+}
+
+fn faults(schema: &str, document: &Value) -> Vec<String> {
+    validator(schema).iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect()
+}
+
+struct Scratch {
+    folder: tempfile::TempDir,
+}
+
+impl Scratch {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn write(&self, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.folder.path().join("cal.json");
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Read `whole` changed by `change`; the error's text.
+    fn refused(&self, change: impl FnOnce(&mut Value)) -> String {
+        let mut document = serde_json::to_value(whole()).unwrap();
+        change(&mut document);
+        read_calibration(&self.write(document.to_string())).unwrap_err().to_string()
+    }
+}
+
+#[test]
+fn a_calibration_passes_the_schema_and_holds_every_repeat_in_order() {
+    let scratch = Scratch::new();
+    let path = scratch.folder.path().join("cal.json");
+    write_calibration(&made::model(&made::records()), &path).unwrap();
+    let document: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    assert_eq!(faults(CALIBRATION_SCHEMA, &document), [""; 0]);
+    let samples = document["samples"].as_array().unwrap();
+    // 9 cells x 2 sizes x 7 repeats, and 7 measured again.
+    assert_eq!(samples.len(), 9 * 2 * 7 + 7);
+    let key = |s: &Value| {
+        let number = |key: &str| s[key].as_u64().unwrap_or(0);
+        let pattern = s["pattern"].as_str().unwrap().to_owned();
+        (pattern, number("from"), number("to"), number("bytes"), number("take"), number("repeat"))
+    };
+    assert!(samples.is_sorted_by(|a, b| key(a) < key(b)));
+    assert_eq!(document["node_of"], json!([0, 0, 1]));
+    assert_eq!(document["topology"]["hosts"], json!(["alpha", "beta"]));
+    assert_eq!(document["software"]["toposcope"], "0.1.0");
+    assert_eq!(fs::read_dir(scratch.folder.path()).unwrap().count(), 1, "no draft is left");
+}
+
+#[test]
+fn it_is_written_one_sample_a_line_and_read_back_the_same() {
+    let scratch = Scratch::new();
+    let mut text = Vec::new();
+    whole().write(&mut text).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let of = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
+    assert_eq!((of("    {\"pattern\":"), of("    {\"rank\":")), (133, 3));
+    assert!(text.contains("\n  \"sizes\": [4096,1048576],\n"), "{text}");
+    assert_eq!(read_calibration(&scratch.write(&text)).unwrap(), whole());
+}
+
+#[test]
+fn a_calibration_plays_back_as_the_session_it_came_from() {
+    let again = calibration(&whole().to_model()).unwrap();
+    assert_eq!(again, whole());
+    assert_eq!(csv(&whole().to_model()), csv(&made::model(&made::records())));
+}
+
+#[test]
+fn a_session_without_a_sweep_exports_nothing() {
+    let error = calibration(&made::model(&[])).unwrap_err().to_string();
+    assert!(error.contains("no sweep"), "{error}");
+}
+
+#[test]
+fn broken_calibrations_fail_the_schema() {
+    type Change = fn(&mut Value);
+    let changes: [(&str, Change); 12] = [
+        ("an ok sample without seconds", |d| drop(d["samples"][0].as_object_mut().unwrap().remove("seconds"))),
+        ("an ok sample without messages", |d| d["samples"][0]["messages"] = json!(0)),
+        ("no time at all", |d| d["samples"][0]["seconds"] = json!(0.0)),
+        ("a timeout without its reason", |d| {
+            d["samples"][0]["status"] = json!("timeout");
+        }),
+        ("an unknown state", |d| d["samples"][0]["status"] = json!("lost")),
+        ("a sample without a state", |d| drop(d["samples"][0].as_object_mut().unwrap().remove("status"))),
+        ("a size of nothing", |d| d["samples"][0]["bytes"] = json!(0)),
+        ("a rank below 0", |d| d["samples"][0]["from"] = json!(-1)),
+        ("a key of its own", |d| d["samples"][0]["speed"] = json!(1)),
+        ("another format", |d| d["format"] = json!("toposcope.calibration/2")),
+        ("no seed", |d| drop(d.as_object_mut().unwrap().remove("seed"))),
+        ("a fit in the place of samples", |d| d["fits"] = json!([])),
+    ];
+    for (what, change) in changes {
+        let mut document = serde_json::to_value(whole()).unwrap();
+        change(&mut document);
+        assert!(!faults(CALIBRATION_SCHEMA, &document).is_empty(), "{what}");
+    }
+}
+
+#[test]
+fn sessions_pass_their_schemas_and_broken_ones_do_not() {
+    assert_eq!(faults(HEADER_SCHEMA, &serde_json::to_value(made::header()).unwrap()), [""; 0]);
+    let events = validator(EVENT_SCHEMA);
+    for record in made::records() {
+        let line = serde_json::to_value(&record).unwrap();
+        assert!(events.is_valid(&line), "{line}");
+        let mut more = line.clone();
+        more["surprise"] = json!(1);
+        assert!(!events.is_valid(&more), "{more}");
+        let mut untimed = line;
+        untimed.as_object_mut().unwrap().remove("t");
+        assert!(!events.is_valid(&untimed), "{untimed}");
+    }
+    assert!(!events.is_valid(&json!({"t": 0.0, "event": "dance"})));
+}
+
+#[test]
+fn the_place_and_what_was_expected_are_told() {
+    let scratch = Scratch::new();
+    let mut text = Vec::new();
+    whole().write(&mut text).unwrap();
+    let text = String::from_utf8(text).unwrap();
+
+    let broken = text.replacen("\"mover\": \"mpi_sendrecv\"", "\"mover\": \"pigeon\"", 1);
+    let line = 1 + broken.lines().position(|line| line.contains("pigeon")).unwrap();
+    let error = read_calibration(&scratch.write(&broken)).unwrap_err().to_string();
+    assert!(error.contains(&format!("cal.json:{line}:")), "{error}");
+    assert!(error.contains("pigeon") && error.contains("expected one of `memcpy`"), "{error}");
+
+    // Cut at every tenth byte: always refused, never a panic.
+    for end in (0..text.trim_end().len()).step_by(10) {
+        let error = read_calibration(&scratch.write(&text[..end])).unwrap_err().to_string();
+        assert!(error.contains("cal.json:"), "{error}");
+    }
+    let missing = read_calibration(&scratch.folder.path().join("other.json")).unwrap_err().to_string();
+    assert!(missing.contains("other.json: No such file"), "{missing}");
+}
+
+#[test]
+fn later_versions_are_read_or_refused_by_their_number() {
+    let scratch = Scratch::new();
+    let mut document = serde_json::to_value(whole()).unwrap();
+    document["format"] = json!("toposcope.calibration/1.7");
+    document["weather"] = json!("fine");
+    document["samples"][0]["temperature_c"] = json!(61);
+    document["placement"][0]["gpu"] = json!("H200");
+    let read = read_calibration(&scratch.write(document.to_string())).unwrap();
+    assert_eq!(read.samples, whole().samples);
+
+    let newer = scratch.refused(|document| *document = json!({"format": "toposcope.calibration/2.1", "else": true}));
+    assert!(newer.contains("toposcope.calibration/2.1") && newer.contains("toposcope.calibration/1"), "{newer}");
+    for other in ["toposcope.calibration/x", "toposcope.session/1.0", "", "toposcope.calibration/0"] {
+        let error = scratch.refused(|document| document["format"] = json!(other));
+        assert!(error.contains("expected toposcope.calibration/1"), "{error}");
+    }
+}
+
+#[test]
+fn documents_at_odds_with_themselves_are_refused_with_the_key() {
+    let scratch = Scratch::new();
+    type Change = fn(&mut Value);
+    let changes: [(&str, Change); 7] = [
+        ("node_of is a list of 2", |d| d["node_of"] = json!([0, 0])),
+        ("node_of[1] is 9", |d| d["node_of"] = json!([0, 9, 1])),
+        ("group[0] is 3", |d| d["group"] = json!([3])),
+        ("placement[0].rank is 1", |d| d["placement"][0]["rank"] = json!(1)),
+        ("samples[4].to is 3", |d| d["samples"][4]["to"] = json!(3)),
+        ("samples[4].bytes is 0", |d| d["samples"][4]["bytes"] = json!(0)),
+        ("samples[4].status is ok with", |d| d["samples"][4]["messages"] = json!(0)),
+    ];
+    for (told, change) in changes {
+        let error = scratch.refused(change);
+        assert!(error.contains(told), "{told}: {error}");
+    }
+}
+
+#[test]
+fn names_from_files_lose_their_escape_codes() {
+    let scratch = Scratch::new();
+    let mut document = serde_json::to_value(whole()).unwrap();
+    document["topology"]["hosts"][0] = json!("al\u{1b}[31mpha");
+    document["placement"][0]["host"] = json!("al\u{1b}[31mpha");
+    document["samples"][0]["reason"] = json!("\u{1b}]0;owned\u{7}");
+    document["software"]["mpi\u{1b}"] = json!("x\u{9b}2J");
+    let read = read_calibration(&scratch.write(document.to_string())).unwrap();
+    let text = format!("{}{}", csv(&read.to_model()), serde_json::to_string(&read).unwrap());
+    assert!(!text.chars().any(|c| c.is_control() && c != '\r' && c != '\n'), "{text:?}");
+    assert!(!text.contains("\\u001b"), "{text}");
+}
+
+#[test]
+fn the_table_tells_rates_intervals_asymmetry_and_states() {
+    let scratch = Scratch::new();
+    let model = made::model(&made::records());
+    let path = scratch.folder.path().join("cal.csv");
+    write_csv(&model, &path).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    let mut lines = text.split_terminator("\r\n").map(|line| line.split(',').collect::<Vec<_>>());
+    let names = &lines.next().unwrap();
+    let rows: Vec<Vec<&str>> = lines.collect();
+    assert_eq!(rows.len(), 18);
+    let find = |pattern: Pattern, from: &str, to: &str, bytes: &str| {
+        let row = rows.iter().find(|row| row[0] == pattern.name() && row[1] == from && row[2] == to && row[6] == bytes).unwrap();
+        move |name: &str| row[names.iter().position(|&column| column == name).unwrap()]
+    };
+    let number = |text: &str| text.parse::<f64>().unwrap();
+
+    let slow = find(Pattern::Peer, "2", "0", "1048576");
+    assert_eq!((slow("from_host"), slow("to_host"), slow("path")), ("beta", "alpha", "inter_node"));
+    assert_eq!((slow("n"), slow("messages"), slow("ok"), slow("status")), ("7", "28", "7", "ok"));
+    assert!((number(slow("bandwidth_median_GBps")) - 0.2).abs() < 1e-6);
+    assert!((number(slow("median_s")) - 1_048_576.0 / 0.2e9).abs() < 1e-7);
+    assert!((number(slow("bandwidth_best_GBps")) - 0.206).abs() < 1e-6);
+    assert!((number(slow("bandwidth_ci95_low_GBps")) - 0.194).abs() < 1e-6);
+    assert!((number(slow("bandwidth_ci95_high_GBps")) - 0.206).abs() < 1e-6);
+    assert!((number(slow("asymmetry_ln_ratio")) - 0.2_f64.ln()).abs() < 1e-4);
+    assert!((number(find(Pattern::Peer, "0", "2", "1048576")("asymmetry_ln_ratio")) + 0.2_f64.ln()).abs() < 1e-4);
+
+    let hung = find(Pattern::Peer, "1", "2", "1048576");
+    assert_eq!((hung("status"), hung("n"), hung("ok"), hung("timeout")), ("timeout", "2", "2", "5"));
+    assert_eq!((hung("bandwidth_ci95_low_GBps"), hung("reason")), ("", "no completion within 10 s"));
+    let again = find(Pattern::Peer, "0", "1", "1048576");
+    assert_eq!((again("take"), again("n")), ("1", "7"));
+    let waived = find(Pattern::Local, "2", "2", "1048576");
+    assert_eq!((waived("bandwidth_best_GBps"), waived("min_s"), waived("median_s")), ("", "", ""));
+    assert_eq!((waived("waived"), waived("asymmetry_ln_ratio")), ("7", ""));
+}
