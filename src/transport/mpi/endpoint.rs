@@ -34,6 +34,13 @@ impl MpiEndpoint {
         self.outgoing.disturbed() | self.landing.disturbed()
     }
 
+    /// Give back what only all ranks together can; collective, before the library's end.
+    pub(super) fn close(&mut self) {
+        if let Some(window) = self.put.take() {
+            let _ = window.free();
+        }
+    }
+
     fn word_tag(&self) -> i32 {
         2 * self.epoch
     }

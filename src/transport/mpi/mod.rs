@@ -254,6 +254,7 @@ impl Engine for Mpi {
             let _ = self.tell(rank, &ToAgent::Leave { together });
         }
         if together {
+            self.agent.endpoint().close();
             self.universe.take();
         } else {
             // MPI_Finalize would wait for what was given up: each rank leaves by itself. A moment for the message to go out.

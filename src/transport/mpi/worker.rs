@@ -88,6 +88,7 @@ impl Worker {
             }
             ToAgent::Heartbeat => return None,
             ToAgent::Leave { together: true } => {
+                self.agent.endpoint().close();
                 self.universe.take();
                 return Some(Left::Together);
             }
