@@ -1,3 +1,5 @@
-fn main() {
-    toposcope::cli::tmp::main();
+//! Nothing but the door.
+
+fn main() -> std::process::ExitCode {
+    toposcope::cli::main()
 }
