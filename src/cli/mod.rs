@@ -1,5 +1,78 @@
 //! Arguments, exit codes, and the wiring of everything below.
 
 mod args;
+mod facts;
+mod files;
+mod live;
+mod recorder;
 mod settings;
-pub mod tmp;
+mod summary;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+
+use crate::launch::job::{self, Job};
+use crate::launch::terminal;
+use args::{Cli, Commands};
+
+/// All is well.
+const FINE: u8 = 0;
+/// Something was not measured as asked, or a check failed.
+const FOUND: u8 = 1;
+/// Wrong input or environment.
+const WRONG: u8 = 2;
+
+/// The program: parse, run, and turn what came of it into an exit code.
+pub fn main() -> ExitCode {
+    // Before any thread starts: drawing from the background must not stop the process.
+    let _ = terminal::block_stop_signals();
+    let job = job::detect();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Under a launcher every rank reads the same arguments; one answer is enough.
+            if job.is_none_or(|job| job.rank == 0) {
+                let _ = error.print();
+            }
+            return ExitCode::from(if error.use_stderr() { WRONG } else { FINE });
+        }
+    };
+    match dispatch(cli, job) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            if job.is_none_or(|job| job.rank == 0) {
+                let _ = writeln!(std::io::stderr(), "toposcope: {error:#}");
+            }
+            ExitCode::from(WRONG)
+        }
+    }
+}
+
+fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {
+    let Cli { global, sweep, command } = cli;
+    match command {
+        None => live::start(&global, &sweep, live::Mode::Screen, job),
+        Some(Commands::Sweep { sweep, out, json }) => live::start(&global, &sweep, live::Mode::Headless { out, json }, job),
+        Some(Commands::Discover { json }) => live::start(&global, &sweep, live::Mode::Discover { json }, job),
+        Some(Commands::Run(run)) => files::run(&global, &run),
+        Some(Commands::Attach { socket }) => files::attach(&global, socket.as_deref()),
+        Some(Commands::Open { session }) => files::open(&global, &session),
+        Some(Commands::Export { session, format, out, metric, size, cells }) => {
+            files::export(&global, &session, &files::Wanted { format, out, metric, size, cells })
+        }
+        Some(Commands::Doctor { json }) => facts::doctor(json),
+        Some(Commands::Keys) => facts::keys(),
+        Some(Commands::Themes) => facts::themes(),
+        Some(Commands::Schema { of }) => facts::schema(of),
+        Some(Commands::Guard) => Ok(u8::try_from(crate::launch::guard::serve()).unwrap_or(FOUND)),
+    }
+}
+
+/// Print to standard output; a closed pipe is no error of ours.
+fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}

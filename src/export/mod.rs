@@ -1,9 +1,10 @@
-//! Our files: calibrations as JSON, tables as CSV. Reads back what it writes.
+//! Our files: calibrations as JSON, tables as CSV, pictures as SVG. Reads back what it writes.
 
 mod calibration;
 mod csv;
 mod file;
 mod replay;
+pub mod svg;
 
 pub use calibration::{Calibration, Hosts, Memory, calibration, read_calibration, write_calibration};
 pub use csv::{csv, write_csv};

@@ -1,0 +1,100 @@
+//! What a sweep came to, in a few lines or as JSON.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use crate::sample::{Pattern, Status};
+use crate::session::Model;
+use crate::units::{format_gbps, format_ranks, format_size};
+
+/// Samples by state.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Counts {
+    ok: u64,
+    timeout: u64,
+    waived: u64,
+    corrupt: u64,
+}
+
+fn counts(model: &Model) -> Counts {
+    let mut counts = Counts::default();
+    for (_, sizes) in model.cells.iter() {
+        for shot in sizes.iter().flat_map(|size| &size.shots) {
+            match shot.status {
+                Status::Ok => counts.ok += 1,
+                Status::Timeout => counts.timeout += 1,
+                Status::Waived => counts.waived += 1,
+                Status::Corrupt => counts.corrupt += 1,
+            }
+        }
+    }
+    counts
+}
+
+/// The slowest and fastest pair at the largest size that has a good sample: (from, to, bytes per second) each.
+fn extremes(model: &Model) -> Option<(u64, [(usize, usize, f64); 2])> {
+    let pairs = |bytes: u64| {
+        let peers = model.cells.iter().filter(|(cell, _)| cell.pattern == Pattern::Peer);
+        peers.filter_map(move |(cell, sizes)| {
+            let rate = sizes.iter().find(|size| size.bytes == bytes)?.bandwidth();
+            rate.is_finite().then_some((cell.from, cell.to, rate))
+        })
+    };
+    let bytes = model.cells.sizes().iter().rev().copied().find(|&bytes| pairs(bytes).next().is_some())?;
+    let slowest = pairs(bytes).min_by(|a, b| a.2.total_cmp(&b.2))?;
+    let fastest = pairs(bytes).max_by(|a, b| a.2.total_cmp(&b.2))?;
+    Some((bytes, [slowest, fastest]))
+}
+
+/// For a person.
+pub(super) fn text(model: &Model, session: &Path, calibration: Option<&Path>) -> String {
+    let counts = counts(model);
+    let mut text = String::new();
+    let topology = &model.header.topology;
+    let _ = write!(text, "{} samples on {} ranks, {} host(s)", model.cells.samples(), topology.world(), topology.hosts().len());
+    for (count, name) in [(counts.timeout, "timed out"), (counts.waived, "waived"), (counts.corrupt, "with a wrong payload")] {
+        if count > 0 {
+            let _ = write!(text, ", {count} {name}");
+        }
+    }
+    text.push('\n');
+    if let Some((bytes, [slow, fast])) = extremes(model) {
+        let told = |(from, to, rate): (usize, usize, f64)| format!("{from}→{to} {} GB/s", format_gbps(rate));
+        let _ = writeln!(text, "at {}: slowest {}, fastest {}", format_size(bytes), told(slow), told(fast));
+    }
+    if !model.lost.is_empty() {
+        let ranks: Vec<usize> = model.lost.keys().copied().collect();
+        let _ = writeln!(text, "lost: rank {}", format_ranks(&ranks));
+        for (rank, reason) in &model.lost {
+            let _ = writeln!(text, "  rank {rank}: {reason}");
+        }
+    }
+    let _ = writeln!(text, "session      {}", session.display());
+    if let Some(calibration) = calibration {
+        let _ = writeln!(text, "calibration  {}", calibration.display());
+    }
+    text
+}
+
+/// For a program.
+pub(super) fn json(model: &Model, session: &Path, calibration: Option<&Path>) -> String {
+    let counts = counts(model);
+    let pair = |(from, to, rate): (usize, usize, f64)| serde_json::json!({"from": from, "to": to, "gbps": rate / 1e9});
+    let extremes = extremes(model);
+    let value = serde_json::json!({
+        "session": session,
+        "calibration": calibration,
+        "ranks": model.world(),
+        "samples": model.cells.samples(),
+        "ok": counts.ok,
+        "timeout": counts.timeout,
+        "waived": counts.waived,
+        "corrupt": counts.corrupt,
+        "lost": model.lost.keys().collect::<Vec<_>>(),
+        "at_bytes": extremes.map(|(bytes, _)| bytes),
+        "slowest": extremes.map(|(_, [slow, _])| pair(slow)),
+        "fastest": extremes.map(|(_, [_, fast])| pair(fast)),
+        "seconds": model.now,
+    });
+    format!("{value:#}\n")
+}
