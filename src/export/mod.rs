@@ -1,1 +1,3 @@
-//! (placeholder)
+//! Writes files for others to read.
+
+pub mod svg;

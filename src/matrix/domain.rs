@@ -1,0 +1,106 @@
+use super::Metric;
+
+/// Below this ratio of its ends a domain is widened: it would paint noise in all colours.
+const LEAST_RATIO: f64 = 1.1;
+
+/// How a domain's values are spread over the colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scale {
+    /// evenly from `lo` to `hi`
+    Linear,
+    /// evenly in the logarithm
+    Log,
+    /// from `-hi` over 0 to `hi`
+    Symmetric,
+}
+
+/// The values between which colours are spread; what lies outside is clipped and the legend says so.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Domain {
+    pub lo: f64,
+    pub hi: f64,
+    pub scale: Scale,
+}
+
+impl Domain {
+    /// From the 2nd to the 98th percentile of `values`, which are reordered; `None` if there are none.
+    pub fn robust(metric: Metric, values: &mut [f64]) -> Option<Self> {
+        if metric == Metric::Asymmetry {
+            values.iter_mut().for_each(|value| *value = value.abs());
+            let limit = quantile(values, 0.98)?.max(LEAST_RATIO.ln());
+            return Some(Self { lo: -limit, hi: limit, scale: Scale::Symmetric });
+        }
+        let (lo, hi) = (quantile(values, 0.02)?, quantile(values, 0.98)?);
+        Some(match metric {
+            // Widened away from the good end, so that a quiet matrix is bright all over.
+            Metric::SmallTime => Self { lo, hi: hi.max(lo * LEAST_RATIO), scale: Scale::Log },
+            _ => Self { lo: lo.min(hi / LEAST_RATIO), hi, scale: Scale::Linear },
+        })
+    }
+
+    /// Where `value` lies: 0 to 1, or -1 to 1 if symmetric; clipped.
+    pub fn position(&self, value: f64) -> f64 {
+        match self.scale {
+            Scale::Symmetric => (value / self.hi).clamp(-1.0, 1.0),
+            Scale::Linear => ((value - self.lo) / (self.hi - self.lo)).clamp(0.0, 1.0),
+            Scale::Log => ((value / self.lo).ln() / (self.hi / self.lo).ln()).clamp(0.0, 1.0),
+        }
+    }
+
+    /// The value at a position: the inverse of [`Self::position`] within the domain.
+    pub fn value(&self, position: f64) -> f64 {
+        match self.scale {
+            Scale::Symmetric => position * self.hi,
+            Scale::Linear => self.lo + position * (self.hi - self.lo),
+            Scale::Log => self.lo * (self.hi / self.lo).powf(position),
+        }
+    }
+}
+
+/// The value at `share` of the sorted values (nearest rank).
+fn quantile(values: &mut [f64], share: f64) -> Option<f64> {
+    let last = values.len().checked_sub(1)?;
+    let at = (share * last as f64).round() as usize;
+    Some(*values.select_nth_unstable_by(at.min(last), f64::total_cmp).1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outliers_do_not_stretch_the_colours() {
+        let mut values: Vec<f64> = (0..200).map(|i| 10e9 + f64::from(i) * 1e8).collect();
+        values[7] = 1.0;
+        values[8] = 1e15;
+        let domain = Domain::robust(Metric::Bandwidth, &mut values).unwrap();
+        assert!(domain.lo >= 10e9 && domain.hi <= 30e9, "{domain:?}");
+        assert!(domain.position(1.0).abs() < 1e-12 && (domain.position(1e15) - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn few_values_reach_to_both_ends() {
+        let domain = Domain::robust(Metric::Bandwidth, &mut [3e9, 1e9, 2e9]).unwrap();
+        assert_eq!((domain.lo, domain.hi), (1e9, 3e9));
+        assert_eq!(Domain::robust(Metric::Bandwidth, &mut []), None);
+    }
+
+    #[test]
+    fn asymmetry_is_centred_and_time_is_logarithmic() {
+        let domain = Domain::robust(Metric::Asymmetry, &mut [-1.5, 1.5, 0.1, -0.1]).unwrap();
+        assert_eq!((domain.lo, domain.hi, domain.position(0.0)), (-1.5, 1.5, 0.0));
+        let domain = Domain::robust(Metric::SmallTime, &mut [1e-6, 1e-4]).unwrap();
+        assert!((domain.position(1e-5) - 0.5).abs() < 1e-9);
+        assert!((domain.value(0.5) - 1e-5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn noise_is_not_painted_in_all_colours() {
+        let domain = Domain::robust(Metric::Bandwidth, &mut [10.0e9, 10.1e9]).unwrap();
+        assert!(domain.position(10.0e9) > 0.85, "{domain:?}");
+        let domain = Domain::robust(Metric::Asymmetry, &mut [0.01, -0.01]).unwrap();
+        assert!(domain.position(0.01) < 0.15);
+        let domain = Domain::robust(Metric::SmallTime, &mut [1e-6]).unwrap();
+        assert!(domain.position(1e-6).abs() < 1e-9);
+    }
+}

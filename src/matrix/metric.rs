@@ -1,0 +1,127 @@
+use crate::units::format_gbps;
+
+/// What a matrix shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Metric {
+    /// median bandwidth, bytes per second
+    #[default]
+    Bandwidth,
+    /// median time of one message at the smallest measured size, seconds
+    SmallTime,
+    /// ln(B(i→j)/B(j→i)): 0 where both directions are alike, negative where the cell's own direction is the slower one
+    Asymmetry,
+}
+
+/// The unit in which the numbers of a whole matrix are told, so that its heading says it once.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Unit {
+    /// as in a heading: `GB/s`, `µs`; empty for a plain number
+    pub name: &'static str,
+    /// the metric's own unit in one of these: 1e9, 1e-6
+    pub scale: f64,
+}
+
+impl Metric {
+    /// Every metric, in the order in which a key goes through them.
+    pub const ALL: [Self; 3] = [Self::Bandwidth, Self::SmallTime, Self::Asymmetry];
+
+    /// The name used in files and in text.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bandwidth => "bandwidth",
+            Self::SmallTime => "small-message time",
+            Self::Asymmetry => "asymmetry",
+        }
+    }
+
+    /// A heading with the unit, for values that reach up to `largest`.
+    pub fn title(self, largest: f64) -> String {
+        match self {
+            Self::Bandwidth => "bandwidth, GB/s".to_owned(),
+            Self::SmallTime => format!("small-message time, {}", self.unit(largest).name),
+            Self::Asymmetry => "asymmetry, ln(B(i→j)/B(j→i))".to_owned(),
+        }
+    }
+
+    /// The metric after this one.
+    pub const fn next(self) -> Self {
+        match self {
+            Self::Bandwidth => Self::SmallTime,
+            Self::SmallTime => Self::Asymmetry,
+            Self::Asymmetry => Self::Bandwidth,
+        }
+    }
+
+    /// True if values are rates, whose mean is harmonic (Hoefler & Belli, SC'15, rule 3).
+    pub const fn is_rate(self) -> bool {
+        matches!(self, Self::Bandwidth)
+    }
+
+    /// True if a value can be shown: finite, and above zero where the metric has no other meaning.
+    pub fn accepts(self, value: f64) -> bool {
+        value.is_finite() && (self == Self::Asymmetry || value > 0.0)
+    }
+
+    /// How bad a value is: more is worse. The worst is the lowest bandwidth, the longest time, the largest |asymmetry|.
+    pub fn badness(self, value: f64) -> f64 {
+        match self {
+            Self::Bandwidth => -value,
+            Self::SmallTime => value,
+            Self::Asymmetry => value.abs(),
+        }
+    }
+
+    /// The unit for values that reach up to `largest`.
+    pub fn unit(self, largest: f64) -> Unit {
+        match self {
+            Self::Bandwidth => Unit { name: "GB/s", scale: 1e9 },
+            Self::SmallTime if largest < 1e-6 => Unit { name: "ns", scale: 1e-9 },
+            Self::SmallTime if largest < 1e-2 || !largest.is_finite() => Unit { name: "µs", scale: 1e-6 },
+            Self::SmallTime if largest < 10.0 => Unit { name: "ms", scale: 1e-3 },
+            Self::SmallTime => Unit { name: "s", scale: 1.0 },
+            Self::Asymmetry => Unit { name: "", scale: 1.0 },
+        }
+    }
+
+    /// A value as digits, without its unit: `53.9`, `12.3`, `-1.92`.
+    pub fn format(self, value: f64, unit: Unit) -> String {
+        match self {
+            Self::Bandwidth => format_gbps(value),
+            Self::Asymmetry => format!("{value:+.2}"),
+            Self::SmallTime => {
+                let value = value / unit.scale;
+                match value {
+                    v if v >= 99.95 => format!("{v:.0}"),
+                    v if v >= 9.995 => format!("{v:.1}"),
+                    v => format!("{v:.2}"),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_comes_round() {
+        let mut metric = Metric::Bandwidth;
+        for expected in [Metric::SmallTime, Metric::Asymmetry, Metric::Bandwidth] {
+            metric = metric.next();
+            assert_eq!(metric, expected);
+        }
+    }
+
+    #[test]
+    fn digits_are_in_the_unit_of_the_heading() {
+        let unit = Metric::SmallTime.unit(3e-5);
+        assert_eq!(unit.name, "µs");
+        for (value, text) in [(8.5e-7, "0.85"), (1.23e-5, "12.3"), (4.56e-3, "4560")] {
+            assert_eq!(Metric::SmallTime.format(value, unit), text);
+        }
+        assert_eq!(Metric::Bandwidth.format(53.9e9, Metric::Bandwidth.unit(1e9)), "53.9");
+        assert_eq!(Metric::Asymmetry.format(-1.918, Metric::Asymmetry.unit(1.0)), "-1.92");
+        assert_eq!(Metric::SmallTime.title(5e-4), "small-message time, µs");
+    }
+}

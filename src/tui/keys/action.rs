@@ -1,0 +1,93 @@
+/// Where an action's keys count. A key may mean one thing in each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Context {
+    /// on every tab, unless the tab has its own use for the key
+    Everywhere,
+    /// the Sweep tab
+    Sweep,
+    /// the Matrix tab
+    Matrix,
+    /// a recorded session, with its time slider
+    Recorded,
+}
+
+macro_rules! actions {
+    ($($variant:ident $name:literal $context:ident $doc:literal)*) => {
+        /// Everything that a key or the palette can ask for.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Action { $(#[doc = $doc] $variant,)* }
+
+        impl Action {
+            /// Every action, in the order of the help page.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The name used in the key file.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// One sentence for the help page.
+            pub const fn doc(self) -> &'static str {
+                match self { $(Self::$variant => $doc,)* }
+            }
+
+            /// Where its keys count.
+            pub const fn context(self) -> Context {
+                match self { $(Self::$variant => Context::$context,)* }
+            }
+
+            /// The action of a name.
+            pub fn of(name: &str) -> Option<Self> {
+                match name { $($name => Some(Self::$variant),)* _ => None }
+            }
+        }
+    };
+}
+
+// variant, name in the key file, context, sentence for the help page
+actions! {
+    Up "up" Everywhere "Move up"
+    Down "down" Everywhere "Move down"
+    Left "left" Everywhere "Move left"
+    Right "right" Everywhere "Move right"
+    PageUp "page_up" Everywhere "Move up by a page or a host"
+    PageDown "page_down" Everywhere "Move down by a page or a host"
+    Home "home" Everywhere "Go to the beginning"
+    End "end" Everywhere "Go to the end"
+    NextTab "next_tab" Everywhere "Next tab"
+    PrevTab "prev_tab" Everywhere "Previous tab"
+    Tab1 "tab_1" Everywhere "Tab Topology"
+    Tab2 "tab_2" Everywhere "Tab Sweep"
+    Tab3 "tab_3" Everywhere "Tab Matrix"
+    Tab4 "tab_4" Everywhere "Tab Fits"
+    Tab5 "tab_5" Everywhere "Tab Fans"
+    Tab6 "tab_6" Everywhere "Tab Findings"
+    Tab7 "tab_7" Everywhere "Tab Replay"
+    Tab8 "tab_8" Everywhere "Tab Session"
+    PauseContinue "pause_continue" Everywhere "Pause the sweep, or continue it"
+    Abort "abort" Everywhere "Abort the sweep; what is measured stays"
+    Cancel "cancel" Everywhere "Close what is open, or drop the selection"
+    NextTheme "next_theme" Everywhere "Next theme"
+    Redraw "redraw" Everywhere "Draw everything again"
+    ReleaseMouse "release_mouse" Everywhere "Give the mouse back to the terminal, or take it again"
+    Help "help" Everywhere "Show or hide this page"
+    Quit "quit" Everywhere "Leave"
+    StartSweep "start_sweep" Sweep "Start the sweep"
+    Toggle "toggle" Sweep "Switch on or off, or take the next choice"
+    Increase "increase" Sweep "One more"
+    Decrease "decrease" Sweep "One less"
+    NextMetric "next_metric" Matrix "Next metric"
+    NextSize "next_size" Matrix "Next larger message size"
+    PrevSize "prev_size" Matrix "Next smaller message size"
+    Transpose "transpose" Matrix "Exchange rows and columns"
+    Zoom "zoom" Matrix "Fit all, one pixel a pair, or digits"
+    Pattern "pattern" Matrix "Next pattern"
+    Select "select" Matrix "Start a block, or end it"
+    Remeasure "remeasure" Matrix "Measure this cell again"
+    RemeasureBlock "remeasure_block" Matrix "Measure the selected block again"
+    PlayPause "play_pause" Recorded "Play, or stop"
+    StepBack "step_back" Recorded "One event back"
+    StepForward "step_forward" Recorded "One event forward"
+    Faster "faster" Recorded "Play faster"
+    Slower "slower" Recorded "Play slower"
+}

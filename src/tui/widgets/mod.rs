@@ -1,0 +1,4 @@
+//! Pure drawing functions on a buffer: `&` in, pixels and hit maps out.
+
+pub mod curve;
+pub mod matrix;
