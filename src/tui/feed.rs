@@ -1,13 +1,15 @@
 //! What the screen is given: a terminal, and someone who emits the events.
 
+use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use crossterm::event::Event as Input;
 
+use super::keys::KeyError;
 use super::state::Tab;
+use super::theme::ThemeError;
 use crate::measure::Gate;
 use crate::ramp::Level;
 use crate::sample::MoverKind;
@@ -62,12 +64,12 @@ pub struct Setup {
     pub gate: Option<Arc<Gate>>,
     /// name of the first theme
     pub theme: String,
-    /// folder with the person's own themes, read before the built-in ones
-    pub themes: Option<PathBuf>,
+    /// texts of the person's own theme files, by name, read before the built-in ones
+    pub themes: BTreeMap<String, String>,
     /// colours that the terminal can show; `None` to find out
     pub color: Option<Level>,
-    /// file with the person's own keys
-    pub keys: Option<PathBuf>,
+    /// text of the person's own key file
+    pub keys: Option<String>,
     /// first filling of the Sweep tab
     pub settings: SweepSettings,
     /// movers that the engine has
@@ -93,7 +95,10 @@ pub enum TuiError {
     /// the terminal takes no more
     #[error("writing to the terminal: {0}")]
     Output(#[from] std::io::Error),
-    /// theme or keys that cannot be used
-    #[error("{0}")]
-    Look(String),
+    /// a theme that cannot be used
+    #[error(transparent)]
+    Theme(#[from] ThemeError),
+    /// keys that cannot be used
+    #[error(transparent)]
+    Keys(#[from] KeyError),
 }

@@ -232,6 +232,20 @@ impl Form {
         }
     }
 
+    /// Put the cursor on a line.
+    pub fn go(&mut self, field: Field) {
+        self.accept();
+        self.field = field;
+    }
+
+    /// One more or one less on a line that holds a whole number.
+    pub fn count(&mut self, more: bool) {
+        if let (Some(slot), Ok(number)) = (slot(self.field), self.text(self.field).parse::<u64>()) {
+            let number = if more { number.saturating_add(1) } else { number.saturating_sub(1) };
+            self.texts[slot] = number.to_string();
+        }
+    }
+
     /// Begin to type in the line with the cursor.
     pub fn edit(&mut self) {
         if slot(self.field).is_some() {
@@ -356,7 +370,8 @@ mod tests {
     #[test]
     fn typing_moves_as_a_line_editor() {
         let mut typing = Typing::new("0-3");
-        for stroke in [Stroke::Left, Stroke::Back, Stroke::Insert('÷'), Stroke::Home, Stroke::Delete, Stroke::End, Stroke::Insert('\u{1b}')] {
+        for stroke in [Stroke::Left, Stroke::Back, Stroke::Insert('÷'), Stroke::Home, Stroke::Delete, Stroke::End, Stroke::Insert('\u{1b}')]
+        {
             typing.stroke(stroke);
         }
         assert_eq!((typing.text().as_str(), typing.caret()), ("÷3", 2));

@@ -152,17 +152,25 @@ impl Insight {
     /// The pairs whose directions differ most.
     pub fn skewest(&self, count: usize) -> Vec<Skew> {
         let rate = |from, to| self.known.get(&(from, to)).copied().unwrap_or(f64::NAN);
-        self.skews
-            .iter()
-            .rev()
-            .take(count)
-            .map(|&(_, from, to)| Skew { from, to, rate: rate(from, to), back: rate(to, from) })
-            .collect()
+        self.skews.iter().rev().take(count).map(|&(_, from, to)| Skew { from, to, rate: rate(from, to), back: rate(to, from) }).collect()
     }
 
     /// Pairs without a good measurement that were tried: how many, and the first few.
     pub fn failed(&self, count: usize) -> (usize, Vec<(usize, usize)>) {
         (self.failed.len(), self.failed.iter().take(count).copied().collect())
+    }
+
+    /// Pairs worth a look, most urgent first: failed ones, slow ones, one-sided ones; each once.
+    pub fn suspects(&self) -> Vec<(usize, usize)> {
+        let slow = self.slowest(3).into_iter().map(|slow| (slow.from, slow.to));
+        let skew = self.skewest(3).into_iter().map(|skew| (skew.from, skew.to));
+        let mut seen = Vec::new();
+        for pair in self.failed.iter().take(8).copied().chain(slow).chain(skew) {
+            if !seen.contains(&pair) {
+                seen.push(pair);
+            }
+        }
+        seen
     }
 
     /// Pairs that have a bandwidth.

@@ -12,8 +12,10 @@ use super::app::App;
 use super::feed::{Ended, Feed, Mode, Setup, TuiError};
 use super::look::Look;
 use super::output::Output;
+use super::state::{Tab, Ui};
+use super::update::Effect;
 use crate::measure::Gate;
-use crate::session::{Command, Header};
+use crate::session::{Command, Header, Model};
 
 /// Shortest time between two frames.
 const FRAME: Duration = Duration::from_millis(50);
@@ -29,8 +31,12 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Show a session until the person leaves or its events end.
 pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
     let Setup { mut feed, tty, gate, theme, themes, color, keys, settings, movers, start_tab } = setup;
-    let look = Look::new(&theme, themes.as_deref(), color, keys.as_deref()).map_err(TuiError::Look)?;
-    let mut app = App::new(header, look, feed.mode(), &settings, movers, start_tab);
+    let (look, warnings) = Look::new(&theme, themes, super::level(color), keys.as_deref())?;
+    // A live session is there to be measured, a recorded one to be looked at.
+    let first = if feed.mode() == Mode::Recorded { Tab::Matrix } else { Tab::Sweep };
+    let ui = Ui::new(start_tab.unwrap_or(first), &settings, movers);
+    let mut app = App::new(Model::new(header), ui, look, feed.mode());
+    app.warn(&warnings);
     let mut screen = Screen { output: Output::new(tty.output), spare: Buffer::empty(Rect::ZERO), area: Rect::ZERO, changed: true };
     screen.resize((tty.size)());
     let (mut last_frame, mut last_size): (Option<Instant>, Instant) = (None, Instant::now());
@@ -60,17 +66,17 @@ pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
             }
             let reaction = app.input(&input);
             screen.changed |= reaction.changed;
-            if reaction.redraw {
-                screen.output.forget();
-            }
-            if let Some(command) = reaction.command {
-                feed.send(command);
-            }
-            if reaction.quit {
-                if feed.mode() == Mode::Live {
-                    feed.send(Command::Quit);
+            match reaction.effect {
+                Effect::Send(command) => feed.send(command),
+                Effect::Redraw => screen.output.forget(),
+                Effect::ReleaseMouse(released) => screen.output.mouse(!released)?,
+                Effect::Leave => {
+                    if feed.mode() == Mode::Live {
+                        feed.send(Command::Quit);
+                    }
+                    return Ok(Ended::Quit);
                 }
-                return Ok(Ended::Quit);
+                Effect::Nothing | Effect::NextTheme | Effect::Play(_) => {}
             }
         }
     }

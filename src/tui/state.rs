@@ -1,6 +1,7 @@
 //! Where the person is: tab, cursor, what is typed, what lies on top. No facts of the session.
 
 use super::form::Form;
+use super::widgets::matrix::Zoom;
 use crate::matrix::Metric;
 use crate::sample::MoverKind;
 use crate::sweep::SweepSettings;
@@ -56,7 +57,9 @@ pub enum Ask {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Popup {
     /// all keys; first line shown
-    Help { scroll: usize },
+    Help {
+        scroll: usize,
+    },
     Confirm(Ask),
 }
 
@@ -72,13 +75,19 @@ pub struct MatrixPanel {
     pub size: Option<u64>,
     /// first sample shown in the inspector
     pub scroll: usize,
-    /// level of the pyramid; `None` for the finest that fits
-    pub level: Option<usize>,
+    pub zoom: Zoom,
+    /// rows are receivers instead of senders
+    pub transpose: bool,
+    /// a click holds the cursor where it is while the pointer moves
+    pub pinned: bool,
+    /// which of the suspects was visited last
+    pub suspect: Option<usize>,
 }
 
 impl MatrixPanel {
-    /// Move the cursor by rows and columns within `world` ranks.
-    pub fn step(&mut self, rows: isize, columns: isize, world: usize) {
+    /// Move the cursor down and along the row within `world` ranks; on a transposed matrix rows are receivers.
+    pub fn go(&mut self, down: isize, along: isize, world: usize) {
+        let (rows, columns) = if self.transpose { (along, down) } else { (down, along) };
         let within = |at: usize, by: isize| at.saturating_add_signed(by).min(world.saturating_sub(1));
         self.put((within(self.cursor.0, rows), within(self.cursor.1, columns)), world);
     }
@@ -91,6 +100,12 @@ impl MatrixPanel {
             self.cursor = cursor;
             self.scroll = 0;
         }
+    }
+
+    /// The cell under the cursor, as [`Self::block`] tells it.
+    pub const fn cell(&self) -> ((usize, usize), (usize, usize)) {
+        let (from, to) = self.cursor;
+        ((from, from), (to, to))
     }
 
     /// First and last row, first and last column of the block, or of the cell under the cursor.
@@ -140,6 +155,8 @@ pub struct Ui {
     pub notice: Option<Notice>,
     /// where the left button went down, if on a cell of the matrix
     pub pressed: Option<(usize, usize)>,
+    /// the mouse was given back to the terminal
+    pub mouse_released: bool,
 }
 
 impl Ui {
@@ -156,6 +173,7 @@ impl Ui {
             popups: Vec::new(),
             notice: None,
             pressed: None,
+            mouse_released: false,
         }
     }
 

@@ -27,11 +27,15 @@ pub fn actions(scene: &Scene<'_>) -> Vec<(Action, &'static str)> {
             actions.push((Action::Down, "next line"));
         }
         Tab::Matrix => {
-            actions.extend([(Action::NextMetric, "metric"), (Action::NextSize, "size")]);
+            actions.extend([(Action::NextMetric, "metric"), (Action::NextSize, "size"), (Action::NextSuspect, "next suspect")]);
             if !recorded {
-                actions.extend([(Action::Remeasure, "re-measure"), (Action::Select, "block"), (Action::RemeasureBlock, "re-measure block")]);
+                actions.extend([
+                    (Action::Remeasure, "re-measure"),
+                    (Action::Select, "block"),
+                    (Action::RemeasureBlock, "re-measure block"),
+                ]);
             }
-            actions.extend([(Action::Zoom, "zoom"), (Action::Transpose, "transpose"), (Action::PageDown, "samples")]);
+            actions.extend([(Action::Zoom, "zoom"), (Action::Transpose, "transpose"), (Action::SamplesDown, "samples")]);
         }
         Tab::Session => actions.extend([(Action::Right, "next rank"), (Action::Up, "older")]),
     }

@@ -105,7 +105,7 @@ pub fn tab_line(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitM
     for tab in Tab::ALL {
         let active = tab == scene.ui.tab;
         let text = format!("{}{} {} ", if active { "▸" } else { " " }, tab.number(), tab.title());
-        let line = Line::from(span(text, if active { look.tab_active() } else { look.dim() }));
+        let line = Line::from(span(text, if active { look.tab_active() } else { look.tab() }));
         let width = line.width() as u16;
         put_at(buf, area, x, 0, &line);
         hits.tabs.push((Rect { x: area.x + x, width, ..area }.intersection(area), tab));

@@ -139,7 +139,9 @@ fn newest(size: &SizeCell) -> impl Iterator<Item = &Shot> {
 }
 
 fn reason(scene: &Scene<'_>, size: &SizeCell, columns: usize) -> Vec<Line<'static>> {
-    let Some(reason) = newest(size).filter(|shot| shot.status == size.status).find_map(|shot| shot.reason.as_deref()) else { return Vec::new() };
+    let Some(reason) = newest(size).filter(|shot| shot.status == size.status).find_map(|shot| shot.reason.as_deref()) else {
+        return Vec::new();
+    };
     let lines = wrap(&plain(reason), columns.saturating_sub(2));
     lines.into_iter().take(3).map(|line| Line::from(span(format!(" {line}"), scene.look.warn()))).collect()
 }
@@ -157,7 +159,8 @@ fn reverse(scene: &Scene<'_>) -> Vec<(&'static str, Vec<Span<'static>>)> {
     if let Some(forth) = measured(scene).filter(|size| size.count > 0).map(SizeCell::bandwidth) {
         let ratio = (forth / back).max(back / forth);
         let slower = if forth < back { "this way slower" } else { "that way slower" };
-        let (text, style) = if ratio < 1.05 { (format!("{ratio:.2} ×"), look.text()) } else { (format!("{ratio:.1} ×, {slower}"), look.warn()) };
+        let (text, style) =
+            if ratio < 1.05 { (format!("{ratio:.2} ×"), look.text()) } else { (format!("{ratio:.1} ×, {slower}"), look.warn()) };
         rows.push(("asymmetry", vec![span(text, style)]));
     }
     rows
@@ -172,7 +175,8 @@ fn shots(scene: &Scene<'_>, size: &SizeCell, buf: &mut Buffer, area: Rect, hits:
     let rows = usize::from(area.height - 1);
     hits.samples = Some((area, size.shots.len().saturating_sub(rows)));
     let range = window(scene.ui.matrix.scroll, size.shots.len(), rows);
-    let more = if rows < size.shots.len() { format!("  {}–{} of {}", range.start + 1, range.end, size.shots.len()) } else { String::new() };
+    let more =
+        if rows < size.shots.len() { format!("  {}–{} of {}", range.start + 1, range.end, size.shots.len()) } else { String::new() };
     let heading = format!(" {} {} {}{more}", right("#", 4), right("GB/s", 7), right("time", 9));
     put(buf, area, 0, &Line::from(span(heading, look.dim())));
     for (row, shot) in (1_u16..).zip(size.shots.get(range).unwrap_or(&[])) {

@@ -43,14 +43,19 @@ fn help_lines(look: &Look) -> Vec<Line<'static>> {
         lines.push(Line::default());
     }
     lines.push(Line::from(span("mouse", look.title())));
-    for (what, does) in [("move", "tell the cell under the pointer"), ("click", "go there"), ("drag", "select a block"), ("wheel", "scroll, or zoom the matrix")] {
+    for (what, does) in [
+        ("move", "tell the cell under the pointer"),
+        ("click", "go there"),
+        ("drag", "select a block"),
+        ("wheel", "scroll, or zoom the matrix"),
+    ] {
         lines.push(Line::from(vec![span(format!("  {} ", left(what, 20)), look.key()), span(does, look.text())]));
     }
     lines
 }
 
 /// False for what this version has a key for, but no tab.
-pub const fn exists(action: Action) -> bool {
+const fn exists(action: Action) -> bool {
     !matches!(action, Action::Tab1 | Action::Tab4 | Action::Tab5 | Action::Tab6 | Action::Tab7)
 }
 
@@ -71,7 +76,9 @@ fn help(look: &Look, buf: &mut Buffer, area: Rect, scroll: usize, hits: &mut Hit
 
 fn confirm(look: &Look, buf: &mut Buffer, area: Rect, ask: Ask) {
     let (title, text) = match ask {
-        Ask::Quit => ("leave?", "A sweep is running. Leaving ends it; what is measured stays in the session, and --resume goes on from there."),
+        Ask::Quit => {
+            ("leave?", "A sweep is running. Leaving ends it; what is measured stays in the session, and --resume goes on from there.")
+        }
         Ask::Abort => ("abort the sweep?", "What is measured stays in the session; the rest is not measured."),
     };
     let lines = wrap(text, 50);
@@ -82,6 +89,15 @@ fn confirm(look: &Look, buf: &mut Buffer, area: Rect, ask: Ask) {
     for (row, line) in (0..).zip(&lines) {
         put(buf, inner, row, &Line::from(span(format!(" {line}"), look.text())));
     }
-    let answer = Line::from(vec![span(" y", look.key()), span(" or ", look.dim()), span("enter", look.key()), span(" yes     ", look.text()), span("n", look.key()), span(" or ", look.dim()), span("esc", look.key()), span(" no", look.text())]);
+    let answer = Line::from(vec![
+        span(" y", look.key()),
+        span(" or ", look.dim()),
+        span("enter", look.key()),
+        span(" yes     ", look.text()),
+        span("n", look.key()),
+        span(" or ", look.dim()),
+        span("esc", look.key()),
+        span(" no", look.text()),
+    ]);
     put(buf, inner, lines.len() as u16 + 1, &answer);
 }

@@ -69,7 +69,12 @@ fn form(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, settings: &Result<Sweep
         }
     }
     let used = Field::ALL.len() as u16;
-    let below = Rect { y: inner.y + used.min(inner.height), height: inner.height.saturating_sub(used), x: inner.x + 1, width: inner.width.saturating_sub(2) };
+    let below = Rect {
+        y: inner.y + used.min(inner.height),
+        height: inner.height.saturating_sub(used),
+        x: inner.x + 1,
+        width: inner.width.saturating_sub(2),
+    };
     let (text, style) = match settings {
         Err(error) => (error.message.as_str(), look.error()),
         Ok(_) if recorded => ("a recorded session: nothing can be measured here", look.dim()),
@@ -86,7 +91,9 @@ fn value(scene: &Scene<'_>, field: Field, here: bool, wrong: bool, columns: usiz
     if let Some(typing) = form.typing.as_ref().filter(|_| here) {
         let text: Vec<char> = typing.text().chars().collect();
         let from = (typing.caret() + 1).saturating_sub(columns);
-        let part = |range: std::ops::Range<usize>| text.get(range.start.min(text.len())..range.end.min(text.len())).unwrap_or(&[]).iter().collect::<String>();
+        let part = |range: std::ops::Range<usize>| {
+            text.get(range.start.min(text.len())..range.end.min(text.len())).unwrap_or(&[]).iter().collect::<String>()
+        };
         let under = part(typing.caret()..typing.caret() + 1);
         return vec![
             span(part(from..typing.caret()), look.typing()),
@@ -136,7 +143,9 @@ fn expected(scene: &Scene<'_>, area: Rect, settings: &Result<SweepSettings, Form
     let topology = &scene.model.header.topology;
     let estimate = estimate(settings, topology, |class| scene.view.typical(class).unwrap_or_else(|| guess(class)));
     let room = usize::from(area.width.saturating_sub(2));
-    let row = |name: &str, text: String| Line::from(vec![span(format!(" {}", left(name, 9)), look.dim()), span(cut(&text, room.saturating_sub(10)), look.text())]);
+    let row = |name: &str, text: String| {
+        Line::from(vec![span(format!(" {}", left(name, 9)), look.dim()), span(cut(&text, room.saturating_sub(10)), look.text())])
+    };
     let mut lines = vec![
         row("cells", estimate.cells.to_string()),
         row("samples", estimate.samples.to_string()),
@@ -178,7 +187,8 @@ pub const fn guess(class: PathClass) -> f64 {
 fn rates(scene: &Scene<'_>, settings: &SweepSettings) -> String {
     let ranks = settings.ranks_of(scene.model.world());
     let topology = &scene.model.header.topology;
-    let hosts: std::collections::BTreeSet<&str> = ranks.iter().filter_map(|&rank| topology.ranks.get(rank)).map(|p| p.host.as_str()).collect();
+    let hosts: std::collections::BTreeSet<&str> =
+        ranks.iter().filter_map(|&rank| topology.ranks.get(rank)).map(|p| p.host.as_str()).collect();
     let peer = settings.patterns.contains(&crate::sample::Pattern::Peer);
     let mut classes = Vec::new();
     if settings.patterns.contains(&crate::sample::Pattern::Local) {
@@ -259,7 +269,15 @@ fn placement(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap)
 fn rank_line(p: &Placement, host_columns: usize) -> String {
     let gib = |bytes: u64| format!("{:.1}", bytes as f64 / f64::from(1 << 30));
     let numa = p.numa.map_or_else(|| "–".to_owned(), |node| node.to_string());
-    let texts = [&p.rank.to_string(), &plain(&p.host), &p.pid.to_string(), &format_ranks(&p.cores), &numa, &gib(p.memory_available), &gib(p.memory_total)];
+    let texts = [
+        &p.rank.to_string(),
+        &plain(&p.host),
+        &p.pid.to_string(),
+        &format_ranks(&p.cores),
+        &numa,
+        &gib(p.memory_available),
+        &gib(p.memory_total),
+    ];
     columns_of(texts.map(String::as_str), host_columns)
 }
 

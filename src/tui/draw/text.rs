@@ -126,7 +126,8 @@ mod tests {
 
     #[test]
     fn cutting_counts_columns() {
-        for (text, columns, expected) in [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("日本語", 4, "日…"), ("abc", 1, "…"), ("abc", 0, "")] {
+        for (text, columns, expected) in [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("日本語", 4, "日…"), ("abc", 1, "…"), ("abc", 0, "")]
+        {
             assert_eq!(cut(text, columns), expected);
         }
         assert_eq!((right("7", 3), left("7", 3)), ("  7".to_owned(), "7  ".to_owned()));
