@@ -52,7 +52,7 @@ impl State {
 pub fn state_rgb(state: State, dark: bool) -> Rgb {
     match (state, dark) {
         (State::Missing, true) => Rgb(38, 38, 38),
-        (State::Missing, false) => Rgb(238, 238, 238),
+        (State::Missing, false) => Rgb(165, 185, 185),
         (State::Waived, true) => Rgb(0, 95, 95),
         (State::Waived, false) => Rgb(135, 215, 215),
         (State::Timeout, _) => Rgb(255, 0, 0),

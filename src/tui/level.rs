@@ -31,6 +31,16 @@ fn level_from(flag: Option<Level>, source: &impl EnvVarSource) -> Level {
     if let Some(level) = flag {
         return level;
     }
+    // Any text in NO_COLOR counts (no-color.org), and numbers in FORCE_COLOR are levels (force-color.org); termprofile
+    // takes both for yes or no.
+    if source.var("NO_COLOR").is_some_and(|value| !value.is_empty()) {
+        return Level::None;
+    }
+    match source.var("FORCE_COLOR").as_deref() {
+        Some("2") => return Level::Ansi256,
+        Some("3") => return Level::TrueColor,
+        _ => {}
+    }
     // Asking tmux means to start a process, which a rank of an MPI job had better not.
     let settings = DetectorSettings::new().enable_tmux_info(false);
     match TermProfile::detect_with_vars(TermVars::from_source(source, &Terminal, settings)) {
@@ -55,6 +65,8 @@ mod tests {
         assert_eq!(of(None, &[term]), Level::Ansi256);
         assert_eq!(of(None, &[term, ("COLORTERM", "truecolor")]), Level::TrueColor);
         assert_eq!(of(None, &[term, none]), Level::None);
+        assert_eq!(of(None, &[term, ("NO_COLOR", "0")]), Level::None);
+        assert_eq!(of(None, &[term, ("NO_COLOR", "")]), Level::Ansi256);
         assert_eq!(of(Some(Level::TrueColor), &[term, none]), Level::TrueColor);
         assert_eq!(of(None, &[("TERM", "dumb")]), Level::None);
         assert_eq!(of(None, &[("TERM", "xterm")]), Level::Ansi16);
