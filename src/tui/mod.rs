@@ -1,12 +1,48 @@
 //! The screen: reads `session::Model`, sends `session::Command`. The only room that knows ratatui.
 
+mod app;
+mod draw;
+mod feed;
+mod form;
+mod insight;
 pub mod keys;
 mod level;
+mod look;
+mod mouse;
+mod output;
 pub mod picture;
+mod player;
+mod run;
+mod state;
 pub mod theme;
+mod update;
+mod view;
 pub mod widgets;
 
+pub use app::{App, Reaction};
+pub use draw::SMALLEST;
+pub use feed::{Drained, Ended, Feed, Mode, Setup, Tty, TuiError};
 pub use level::level;
+pub use look::Look;
+pub use run::run;
+pub use state::{Tab, Ui};
+pub use update::Effect;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::export::svg::Canvas;
+use crate::session::Model;
+
+/// The screen as it would be drawn on a terminal of `width` by `height`, for a picture.
+pub fn picture(model: &Model, ui: &Ui, look: &Look, width: u16, height: u16) -> Canvas {
+    let view = view::View::build(model, view::Key::of(model, ui.matrix.metric, ui.matrix.size));
+    let scene = draw::Scene { model, view: &view, ui, look, mode: Mode::Live, player: None };
+    let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+    let area = buffer.area;
+    draw::draw(&scene, &mut buffer, area);
+    picture::canvas(&buffer, &look.theme)
+}
 
 /// The name that takes the fewest edits to reach from what was typed (Levenshtein distance).
 pub(crate) fn nearest<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {

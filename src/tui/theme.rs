@@ -8,7 +8,7 @@ mod file;
 
 use std::collections::BTreeMap;
 
-use ratatui::style::{Color, Modifier, Style};
+use ratatui::style::{Color, Style};
 
 use crate::ramp::{Level, Rgb, xterm};
 use crate::units::plain;
@@ -167,9 +167,16 @@ pub(super) fn rgb_of(color: Color) -> Option<Rgb> {
     })
 }
 
+/// One of the 16 colours by its number.
+pub(super) fn sixteen(index: u8) -> Color {
+    downgrade::SIXTEEN[usize::from(index & 15)]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ratatui::style::Modifier;
+
     use crate::ramp::contrast;
 
     const LEVELS: [Level; 4] = [Level::TrueColor, Level::Ansi256, Level::Ansi16, Level::None];

@@ -1,6 +1,23 @@
-//! The matrix: digits in coloured cells for few ranks, half-block pixels for many.
+//! The matrix: digits in coloured cells for few ranks, half-block pixels for many, blocks by their worst for more.
+//!
+//! ```text
+//! ╭ bandwidth, GB/s · 256 MiB · row sends ─╮   frame    title
+//! │             0     1  ┊   2     3  send │   layout   header, lines between hosts, summaries
+//! │ cell0 0     ·  ▐8.3▌ ┊ 7.9   8.3   8.2 │   digits   (or pixels)
+//! │  recv     6.0   5.5    7.1   3.6       │
+//! │ · not measured  ! timeout  3.6 ▒▒▒ 8.3 │   legend
+//! ╰────────────────────────────────────────╯
+//! ```
 
+mod digits;
+mod frame;
 mod hit;
+mod layout;
+mod legend;
+mod paint;
+mod pixels;
+#[cfg(test)]
+mod tests;
 
 pub use hit::{Hit, HitMap};
 
@@ -10,6 +27,9 @@ use ratatui::layout::Rect;
 use crate::matrix::Grid;
 use crate::topology::Topology;
 use crate::tui::theme::Theme;
+
+use layout::{Groups, Kind, Layout};
+use paint::Painter;
 
 /// How much of a matrix is seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -55,8 +75,41 @@ pub struct MatrixView<'a> {
     pub theme: &'a Theme,
 }
 
-/// Draw the matrix with its frame, headers, summaries and legend. What lies where is told in return.
+impl MatrixView<'_> {
+    /// (row, column) as drawn -> (sender, receiver), and back.
+    const fn turn(&self, pair: (usize, usize)) -> (usize, usize) {
+        if self.transpose { (pair.1, pair.0) } else { pair }
+    }
+}
+
+/// Draw the matrix with its frame, headers, summaries and legend, in O(cells of the screen). What lies where is told in
+/// return; nothing does in an area too small for a matrix.
 pub fn draw(view: &MatrixView<'_>, area: Rect, buffer: &mut Buffer) -> HitMap {
-    let _ = (view, area, buffer);
-    HitMap::default()
+    let area = area.intersection(buffer.area);
+    if area.width < 4 || area.height < 4 {
+        return HitMap::default();
+    }
+    let painter = Painter::new(view);
+    let groups = Groups::of(view.topology, view.grid.world());
+    let inner = frame::draw_border(view, area, buffer);
+    let Some(layout) = Layout::choose(view, &painter, &groups, inner) else {
+        frame::draw_title(view, &painter, 0, area, buffer);
+        return HitMap::default();
+    };
+    let level = match layout.kind {
+        Kind::Digits { .. } => {
+            digits::draw(view, &painter, &layout, buffer);
+            0
+        }
+        Kind::Pixels { level } => {
+            pixels::draw(view, &painter, &groups, &layout, level, buffer);
+            level
+        }
+    };
+    frame::draw_title(view, &painter, level, area, buffer);
+    frame::draw_row_headers(view, &groups, &layout, buffer);
+    if let Some(y) = layout.legend_y {
+        legend::draw(view, &painter, Rect { y, height: 1, ..inner }, buffer);
+    }
+    HitMap { columns: layout.columns, rows: layout.rows, transpose: view.transpose, step: 1 << level }
 }

@@ -2,3 +2,5 @@
 
 pub mod curve;
 pub mod matrix;
+#[cfg(test)]
+pub(crate) mod styled;

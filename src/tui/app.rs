@@ -1,0 +1,245 @@
+//! The screen without its terminal: records, keys and time in; frames and commands out.
+
+use crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::buffer::Buffer;
+
+use super::draw::{HitMap, Scene, draw};
+use super::feed::Mode;
+use super::form::{Form, Stroke};
+use super::keys::{Action, Context};
+use super::look::Look;
+use super::player::{Moved, Player};
+use super::state::{Popup, Tab, Ui};
+use super::update::{Effect, Facts, Play};
+use super::view::{Key, View};
+use crate::session::{Change, Event, Model, Record};
+
+/// Facts, what is derived from them, and where the person is.
+pub struct App {
+    pub model: Model,
+    pub ui: Ui,
+    view: View,
+    look: Look,
+    mode: Mode,
+    /// the time of a recorded session
+    player: Option<Player>,
+    /// what lay where in the last frame
+    hits: HitMap,
+}
+
+/// What an input did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reaction {
+    /// a new frame is due
+    pub changed: bool,
+    pub effect: Effect,
+}
+
+impl App {
+    /// A screen on a session that has just begun, or is about to be loaded.
+    pub fn new(model: Model, ui: Ui, look: Look, mode: Mode) -> Self {
+        let view = View::build(&model, Key::of(&model, ui.matrix.metric, ui.matrix.size));
+        let player = (mode == Mode::Recorded).then(Player::default);
+        Self { model, ui, view, look, mode, player, hits: HitMap::default() }
+    }
+
+    /// Tell what was wrong with a theme's file.
+    pub fn warn(&mut self, warnings: &[String]) {
+        if let Some(first) = warnings.first() {
+            let more = if warnings.len() > 1 { format!(" (and {} more)", warnings.len() - 1) } else { String::new() };
+            self.ui.say(format!("theme {}: {first}{more}", self.look.theme.name()), true);
+        }
+    }
+
+    /// True while something moves by itself.
+    pub fn lively(&self) -> bool {
+        self.player.as_ref().map_or_else(|| super::draw::running(&self.model), Player::playing)
+    }
+
+    /// Take in new records; true if a new frame is due.
+    pub fn take(&mut self, records: Vec<Record>) -> bool {
+        if records.is_empty() {
+            return false;
+        }
+        if let Some(player) = &mut self.player {
+            player.load(records, &mut self.model);
+            if let Some(sweep) = &self.model.sweep {
+                self.ui.form = Form::new(&sweep.settings, vec![sweep.settings.mover]);
+            }
+            self.rebuild();
+            return true;
+        }
+        for record in &records {
+            if let Event::Notice { text } = &record.event {
+                self.ui.say(text.clone(), false);
+            }
+            self.apply(record);
+        }
+        true
+    }
+
+    /// Take in one record.
+    pub fn apply(&mut self, record: &Record) {
+        let change = self.model.apply(record);
+        self.follow(&change);
+    }
+
+    fn follow(&mut self, change: &Change) {
+        if *change == Change::Nothing {
+            return;
+        }
+        let key = self.key();
+        if key == self.view.key { self.view.follow(&self.model, change) } else { self.rebuild() }
+    }
+
+    fn key(&self) -> Key {
+        Key::of(&self.model, self.ui.matrix.metric, self.ui.matrix.size)
+    }
+
+    fn rebuild(&mut self) {
+        self.view = View::build(&self.model, self.key());
+    }
+
+    /// Let time go by; true if a new frame is due.
+    pub fn tick(&mut self, seconds: f64) -> bool {
+        let mut changed = self.ui.tick(seconds);
+        if let Some(mut player) = self.player.take() {
+            let moved = player.tick(seconds, &mut self.model);
+            self.player = Some(player);
+            changed |= self.moved(&moved);
+        }
+        changed
+    }
+
+    fn moved(&mut self, moved: &Moved) -> bool {
+        match moved {
+            Moved::Stayed => return false,
+            Moved::Forward(changes) => changes.iter().for_each(|change| self.follow(change)),
+            Moved::Replaced => self.rebuild(),
+        }
+        true
+    }
+
+    /// Draw a frame, and remember what lies where.
+    pub fn draw(&mut self, buf: &mut Buffer) {
+        let scene =
+            Scene { model: &self.model, view: &self.view, ui: &self.ui, look: &self.look, mode: self.mode, player: self.player.as_ref() };
+        let area = buf.area;
+        self.hits = draw(&scene, buf, area);
+    }
+
+    /// React to a key, the mouse, a paste or a resize.
+    pub fn input(&mut self, input: &Input) -> Reaction {
+        let effect = match input {
+            Input::Key(key) if key.kind != KeyEventKind::Release => self.key_pressed(*key),
+            Input::Mouse(mouse) => {
+                let facts = Facts { model: &self.model, view: &self.view, mode: self.mode };
+                match self.ui.mouse(mouse, &facts, &self.hits) {
+                    Some(effect) => effect,
+                    None => return Reaction { changed: false, effect: Effect::Nothing },
+                }
+            }
+            Input::Paste(text) => {
+                let Some(typing) = &mut self.ui.form.typing else { return Reaction { changed: false, effect: Effect::Nothing } };
+                text.chars().for_each(|c| typing.stroke(Stroke::Insert(c)));
+                Effect::Nothing
+            }
+            Input::Resize(..) => Effect::Nothing,
+            _ => return Reaction { changed: false, effect: Effect::Nothing },
+        };
+        self.carry_out(&effect);
+        // The view follows the metric and the size that the person chose.
+        if self.key() != self.view.key {
+            self.rebuild();
+        }
+        Reaction { changed: true, effect }
+    }
+
+    fn carry_out(&mut self, effect: &Effect) {
+        match effect {
+            Effect::NextTheme => {
+                let warnings = self.look.next_theme();
+                let name = self.look.theme.name().to_owned();
+                self.ui.say(format!("theme {name}"), false);
+                self.warn(&warnings);
+            }
+            Effect::Play(play) => self.play(*play),
+            Effect::Nothing | Effect::Send(_) | Effect::Leave | Effect::Redraw | Effect::ReleaseMouse(_) => {}
+        }
+    }
+
+    fn play(&mut self, play: Play) {
+        let Some(mut player) = self.player.take() else {
+            self.ui.say("only a recorded session can be played", false);
+            return;
+        };
+        let model = &mut self.model;
+        let moved = match play {
+            Play::Toggle => player.toggle(model),
+            Play::Step { forward } => player.step(forward, model),
+            Play::Speed { faster } => {
+                player.change_speed(faster);
+                Moved::Stayed
+            }
+            Play::Shift(share) => player.seek(player.time() + share * player.end(), model),
+            Play::Seek(share) => player.seek(share * player.end(), model),
+        };
+        self.player = Some(player);
+        self.moved(&moved);
+    }
+
+    fn key_pressed(&mut self, key: KeyEvent) -> Effect {
+        if let Some(Popup::Confirm(_)) = self.ui.popups.last() {
+            return match key.code {
+                KeyCode::Char('y' | 'Y') | KeyCode::Enter => self.ui.answer(true),
+                KeyCode::Char('n' | 'N' | 'q') | KeyCode::Esc => self.ui.answer(false),
+                _ => Effect::Nothing,
+            };
+        }
+        if self.ui.form.typing.is_some() && self.ui.popups.is_empty() && self.ui.tab == Tab::Sweep {
+            self.typed(key);
+            return Effect::Nothing;
+        }
+        let Some(action) = self.action_of(key) else { return Effect::Nothing };
+        // A word to the person goes with their next key.
+        self.ui.notice = None;
+        let facts = Facts { model: &self.model, view: &self.view, mode: self.mode };
+        self.ui.update(action, &facts, &self.hits)
+    }
+
+    /// What a key means on this tab; in a recorded session its time comes first.
+    fn action_of(&self, key: KeyEvent) -> Option<Action> {
+        let keymap = &self.look.keymap;
+        let own = |context| keymap.action_in(context, key).filter(|action| action.context() == context);
+        let tab = match self.ui.tab {
+            Tab::Sweep => Some(Context::Sweep),
+            Tab::Matrix => Some(Context::Matrix),
+            Tab::Session => None,
+        };
+        let recorded = (self.mode == Mode::Recorded).then_some(Context::Recorded);
+        recorded.and_then(own).or_else(|| tab.and_then(own)).or_else(|| keymap.action_in(Context::Everywhere, key))
+    }
+
+    fn typed(&mut self, key: KeyEvent) {
+        let Some(typing) = &mut self.ui.form.typing else { return };
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let stroke = match key.code {
+            KeyCode::Enter | KeyCode::Tab => return self.ui.form.accept(),
+            KeyCode::Esc => return self.ui.form.cancel(),
+            KeyCode::Char('c') if control => return self.ui.form.cancel(),
+            KeyCode::Up | KeyCode::Down => return self.ui.form.step(key.code == KeyCode::Down),
+            KeyCode::Char('u') if control => Stroke::Clear,
+            KeyCode::Char('a') if control => Stroke::Home,
+            KeyCode::Char('e') if control => Stroke::End,
+            KeyCode::Char(c) if !control && !key.modifiers.contains(KeyModifiers::ALT) => Stroke::Insert(c),
+            KeyCode::Backspace => Stroke::Back,
+            KeyCode::Delete => Stroke::Delete,
+            KeyCode::Left => Stroke::Left,
+            KeyCode::Right => Stroke::Right,
+            KeyCode::Home => Stroke::Home,
+            KeyCode::End => Stroke::End,
+            _ => return,
+        };
+        typing.stroke(stroke);
+    }
+}

@@ -1,0 +1,58 @@
+//! Which keys the last line tells, most useful first. What they are called comes from the key table.
+
+use super::Scene;
+use crate::session::Running;
+use crate::tui::feed::Mode;
+use crate::tui::keys::Action;
+use crate::tui::state::{Popup, Tab};
+
+/// Actions that matter now, with a word for each.
+pub fn actions(scene: &Scene<'_>) -> Vec<(Action, &'static str)> {
+    match scene.ui.popups.last() {
+        Some(Popup::Help { .. }) => return vec![(Action::Cancel, "close"), (Action::Down, "down"), (Action::Up, "up")],
+        Some(Popup::Confirm(_)) => return Vec::new(),
+        None => {}
+    }
+    let recorded = scene.mode == Mode::Recorded;
+    let running = scene.model.sweep.as_ref().map(|sweep| sweep.running);
+    let mut actions = Vec::new();
+    match scene.ui.tab {
+        Tab::Sweep if recorded => {}
+        Tab::Sweep => {
+            match running {
+                Some(Running::Measuring | Running::Paused) => {}
+                _ => actions.push((Action::StartSweep, "start")),
+            }
+            actions.push((Action::Toggle, "change"));
+            actions.push((Action::Down, "next line"));
+        }
+        Tab::Matrix => {
+            actions.extend([(Action::NextMetric, "metric"), (Action::NextSize, "size"), (Action::NextSuspect, "next suspect")]);
+            if !recorded {
+                actions.extend([
+                    (Action::Remeasure, "re-measure"),
+                    (Action::Select, "block"),
+                    (Action::RemeasureBlock, "re-measure block"),
+                ]);
+            }
+            actions.extend([(Action::Zoom, "zoom"), (Action::Transpose, "transpose"), (Action::SamplesDown, "samples")]);
+        }
+        Tab::Session => actions.extend([(Action::Right, "next rank"), (Action::Up, "older")]),
+    }
+    if recorded {
+        let play = [(Action::PlayPause, "play"), (Action::StepBack, "back"), (Action::StepForward, "forward"), (Action::Faster, "faster")];
+        // In a recording, time comes first.
+        actions.splice(0..0, play);
+    } else {
+        match running {
+            Some(Running::Measuring) => actions.push((Action::PauseContinue, "pause")),
+            Some(Running::Paused) => actions.push((Action::PauseContinue, "continue")),
+            _ => {}
+        }
+        if matches!(running, Some(Running::Measuring | Running::Paused)) {
+            actions.push((Action::Abort, "abort"));
+        }
+    }
+    actions.extend([(Action::Help, "help"), (Action::NextTheme, "theme")]);
+    actions
+}

@@ -1,0 +1,199 @@
+//! What is known of the pair under the cursor: the second glance, "why?".
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::text::{cut, left, panel, put, put_at, right, span, window, wrap};
+use super::{HitMap, Scene};
+use crate::sample::Status;
+use crate::session::{Shot, SizeCell};
+use crate::tui::view::cell_at;
+use crate::units::{format_gbps, format_seconds, format_size, plain};
+
+/// Columns of the names.
+const NAMES: usize = 10;
+/// Rows of the size curve that are worth drawing.
+const CURVE: std::ops::RangeInclusive<u16> = 4..=9;
+
+/// Draw the inspector.
+pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
+    let look = scene.look;
+    let (from, to) = scene.ui.matrix.cursor;
+    let title = if from == to { format!("{from} · copy inside the rank") } else { format!("{from} → {to}") };
+    let inner = panel(buf, area, look, &Line::from(span(title, look.title())));
+    let columns = usize::from(inner.width);
+    let facts = facts(scene, columns);
+    if inner.height < 8 {
+        // Below the matrix: facts side by side.
+        let half = inner.width / 2;
+        let rows = usize::from(inner.height).max(1);
+        for (i, line) in facts.iter().take(rows * 2).enumerate() {
+            put_at(buf, inner, if i < rows { 0 } else { half }, (i % rows) as u16, line);
+        }
+        return;
+    }
+    let mut y = 0;
+    for line in facts.iter().take(usize::from(inner.height)) {
+        put(buf, inner, y, line);
+        y += 1;
+    }
+    let sizes = scene.model.cells.sizes_of(cell_at(from, to));
+    let rest = inner.height.saturating_sub(y);
+    let samples = measured(scene).map_or(0, |size| size.shots.len());
+    let curve = rest.saturating_sub(1 + (samples as u16).min(rest / 3) + 1).min(*CURVE.end());
+    if sizes.len() > 1 && curve >= *CURVE.start() {
+        y += 1;
+        let curve_area = Rect { y: inner.y + y, height: curve, ..inner };
+        look.curve(sizes, scene.view.key.bytes, buf, curve_area);
+        y += curve;
+    }
+    let list = Rect { y: inner.y + y, height: inner.height.saturating_sub(y), ..inner };
+    if let Some(size) = measured(scene) {
+        shots(scene, size, buf, list, hits);
+    }
+}
+
+/// What is known of the cell under the cursor at the chosen size.
+fn measured<'a>(scene: &Scene<'a>) -> Option<&'a SizeCell> {
+    let (from, to) = scene.ui.matrix.cursor;
+    scene.model.cells.get(cell_at(from, to), scene.view.key.bytes)
+}
+
+fn facts(scene: &Scene<'_>, columns: usize) -> Vec<Line<'static>> {
+    let look = scene.look;
+    let (from, to) = scene.ui.matrix.cursor;
+    let topology = &scene.model.header.topology;
+    let key = scene.view.key;
+    let room = columns.saturating_sub(NAMES + 2);
+    let row = |name: &str, spans: Vec<Span<'static>>| {
+        let mut all = vec![span(format!(" {}", left(name, NAMES)), look.dim())];
+        all.extend(spans);
+        Line::from(all)
+    };
+    let text = |text: String| vec![span(cut(&text, room), look.text())];
+    let mut lines = Vec::new();
+    let size = measured(scene);
+    match size.filter(|size| size.count > 0) {
+        Some(size) => {
+            let mut spans = vec![span(format!(" {} GB/s", format_gbps(size.bandwidth())), look.strong())];
+            if let Some(interval) = size.bandwidth_interval() {
+                spans.push(span(format!("   {} – {} (95 %)", format_gbps(interval.low), format_gbps(interval.high)), look.text()));
+            } else {
+                spans.push(span(format!("   median of {}", size.count), look.dim()));
+            }
+            lines.push(Line::from(spans));
+            let fastest = size.times().into_iter().fold(f64::INFINITY, f64::min);
+            lines.push(row("best", text(format!("{} GB/s", format_gbps(size.bytes as f64 / fastest)))));
+            lines.push(row("a message", text(format!("{} of {}", format_seconds(size.median), format_size(size.bytes)))));
+        }
+        None if size.is_none() => lines.push(Line::from(span(" not measured", look.dim()))),
+        None => {}
+    }
+    if let Some(size) = size {
+        lines.push(row("state", state(scene, size)));
+        lines.extend(reason(scene, size, columns));
+    }
+    lines.extend(reverse(scene).into_iter().map(|(name, spans)| row(name, spans)));
+    let host = |rank: usize| topology.ranks.get(rank).map_or_else(|| "?".to_owned(), |p| plain(&p.host));
+    let hosts = if host(from) == host(to) { host(from) } else { format!("{} → {}", host(from), host(to)) };
+    lines.push(row("path", text(format!("{}  {hosts}", topology.path(from, to).name()))));
+    let class = topology.path(from, to);
+    if let (Some(size), Some(typical)) = (size.filter(|size| size.count > 0), scene.view.typical(class)) {
+        let share = size.bandwidth() / typical;
+        let style = if share < 0.8 { look.warn() } else { look.text() };
+        lines.push(row("typical", vec![span(cut(&format!("{} GB/s, this is {share:.2} of it", format_gbps(typical)), room), style)]));
+    }
+    if let Some(size) = size.filter(|size| !size.shots.is_empty()) {
+        let messages = size.shots.last().map_or(0, |shot| shot.messages);
+        let take = if size.take > 0 { format!(" · take {}", size.take) } else { String::new() };
+        lines.push(row("samples", text(format!("{} · {messages} messages each{take}", size.shots.len()))));
+    }
+    for (who, rank) in [("sender", from), ("receiver", to)] {
+        if let Some(reason) = scene.model.lost.get(&rank) {
+            lines.push(Line::from(span(cut(&format!(" {who} lost: {reason}"), columns), look.error())));
+        }
+        if from == to {
+            break;
+        }
+    }
+    if key.bytes == 0 {
+        lines.push(Line::from(span(" start a sweep to measure", look.dim())));
+    }
+    lines
+}
+
+fn state(scene: &Scene<'_>, size: &SizeCell) -> Vec<Span<'static>> {
+    let look = scene.look;
+    let style = match size.status {
+        Status::Ok => look.good(),
+        Status::Waived => look.dim(),
+        Status::Timeout | Status::Corrupt => look.error(),
+    };
+    vec![span(size.status.name(), style), span(format!(", {} of {} good", size.count, newest(size).count()), look.dim())]
+}
+
+/// Shots of the newest take.
+fn newest(size: &SizeCell) -> impl Iterator<Item = &Shot> {
+    size.shots.iter().filter(|shot| shot.take == size.take)
+}
+
+fn reason(scene: &Scene<'_>, size: &SizeCell, columns: usize) -> Vec<Line<'static>> {
+    let Some(reason) = newest(size).filter(|shot| shot.status == size.status).find_map(|shot| shot.reason.as_deref()) else {
+        return Vec::new();
+    };
+    let lines = wrap(&plain(reason), columns.saturating_sub(2));
+    lines.into_iter().take(3).map(|line| Line::from(span(format!(" {line}"), scene.look.warn()))).collect()
+}
+
+/// The other direction, and how many times faster the faster one is.
+fn reverse(scene: &Scene<'_>) -> Vec<(&'static str, Vec<Span<'static>>)> {
+    let look = scene.look;
+    let (from, to) = scene.ui.matrix.cursor;
+    if from == to {
+        return Vec::new();
+    }
+    let back = scene.model.cells.get(cell_at(to, from), scene.view.key.bytes).filter(|size| size.count > 0);
+    let Some(back) = back.map(SizeCell::bandwidth) else { return vec![("reverse", vec![span("not measured", look.dim())])] };
+    let mut rows = vec![("reverse", vec![span(format!("{} GB/s  {to} → {from}", format_gbps(back)), look.text())])];
+    if let Some(forth) = measured(scene).filter(|size| size.count > 0).map(SizeCell::bandwidth) {
+        let ratio = (forth / back).max(back / forth);
+        let slower = if forth < back { "this way slower" } else { "that way slower" };
+        let (text, style) =
+            if ratio < 1.05 { (format!("{ratio:.2} ×"), look.text()) } else { (format!("{ratio:.1} ×, {slower}"), look.warn()) };
+        rows.push(("asymmetry", vec![span(text, style)]));
+    }
+    rows
+}
+
+/// The raw samples, as they came.
+fn shots(scene: &Scene<'_>, size: &SizeCell, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
+    if area.height < 2 {
+        return;
+    }
+    let look = scene.look;
+    let rows = usize::from(area.height - 1);
+    hits.samples = Some((area, size.shots.len().saturating_sub(rows)));
+    let range = window(scene.ui.matrix.scroll, size.shots.len(), rows);
+    let more =
+        if rows < size.shots.len() { format!("  {}–{} of {}", range.start + 1, range.end, size.shots.len()) } else { String::new() };
+    let heading = format!(" {} {} {}{more}", right("#", 4), right("GB/s", 7), right("time", 9));
+    put(buf, area, 0, &Line::from(span(heading, look.dim())));
+    for (row, shot) in (1_u16..).zip(size.shots.get(range).unwrap_or(&[])) {
+        let number = if shot.take > 0 { format!("{}.{}", shot.take, shot.repeat) } else { shot.repeat.to_string() };
+        let old = shot.take < size.take;
+        let seconds = shot.seconds.map(|seconds| seconds / shot.messages.max(1) as f64);
+        let (rate, time) = match seconds {
+            Some(seconds) => (format_gbps(size.bytes as f64 / seconds), format_seconds(seconds)),
+            None => ("–".to_owned(), "–".to_owned()),
+        };
+        let style = if old { look.dim() } else { look.text() };
+        let mut spans = vec![span(format!(" {} {} {}", right(&number, 4), right(&rate, 7), right(&time, 9)), style)];
+        if shot.status != Status::Ok {
+            spans.push(span(format!(" {}", shot.status.name()), look.error()));
+        } else if !shot.isolated {
+            spans.push(span(" shared", look.dim()));
+        }
+        put(buf, area, row, &Line::from(spans));
+    }
+}

@@ -1,0 +1,59 @@
+//! The Matrix tab: the matrix, what stands out in it, and the pair under the cursor.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::text::put;
+use super::{HitMap, Scene, inspector, standout};
+use crate::matrix::Metric;
+use crate::tui::widgets::matrix::{self, MatrixView};
+use crate::units::format_size;
+
+/// Draw the tab.
+pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
+    let side = match area.width {
+        160.. => 44,
+        100.. => 38,
+        76.. => 31,
+        _ => 0,
+    };
+    let below = if side == 0 { 6 } else { 0 };
+    let left = Rect { width: area.width - side, height: area.height - below, ..area };
+    if side > 0 {
+        inspector::draw(scene, buf, Rect { x: left.right(), width: side, ..area }, hits);
+    } else {
+        inspector::draw(scene, buf, Rect { y: left.bottom(), height: below, ..area }, hits);
+    }
+    // Three lines in a frame where there is room, else one sentence.
+    let words = if left.height >= 20 { 5 } else { 1 };
+    let words_area = Rect { y: left.bottom() - words, height: words, ..left };
+    if words > 1 {
+        standout::draw(scene, buf, words_area, hits);
+    } else {
+        put(buf, words_area, 0, &standout::sentence(scene, usize::from(words_area.width)));
+    }
+    matrix(scene, buf, Rect { height: left.height - words, ..left }, hits);
+}
+
+fn matrix(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
+    let panel = &scene.ui.matrix;
+    let key = scene.view.key;
+    let bytes = if key.metric == Metric::SmallTime { key.small } else { key.bytes };
+    let mut title = if bytes == 0 { "nothing measured yet".to_owned() } else { format_size(bytes) };
+    if let Some(sweep) = &scene.model.sweep {
+        title.push_str(&format!(" · median of {}", sweep.settings.repeats));
+    }
+    title.push_str(if panel.transpose { " · column sends" } else { " · row sends" });
+    let view = MatrixView {
+        grid: &scene.view.grid,
+        topology: &scene.model.header.topology,
+        cursor: panel.cursor,
+        selection: panel.anchor.map(|anchor| (anchor, panel.cursor)),
+        transpose: panel.transpose,
+        zoom: panel.zoom,
+        title: &title,
+        focused: false,
+        theme: &scene.look.theme,
+    };
+    hits.matrix = matrix::draw(&view, area, buf);
+}

@@ -1,0 +1,116 @@
+//! Drawing: `&` in, a buffer and a hit map out.
+//!
+//! ```text
+//! toposcope  NAME  8 ranks · 1 host · mpi            ● peer 0→1 64 MiB  ━━━╌╌╌  61 %   0:11 left   header::first_line
+//!  2 Sweep ▸3 Matrix  8 Session                                                          ? help    header::tab_line
+//! ╭ sweep | matrix | session ────────────────────────────╮╭ estimate | pair | log ─────────────╮
+//! │                                                      ││                                    │   one file a tab
+//! ╰──────────────────────────────────────────────────────╯╰────────────────────────────────────╯
+//!  m metric  s size  r re-measure ...                                                    q quit    header::last_line
+//! ```
+
+mod footer;
+mod header;
+mod inspector;
+mod matrix;
+mod popup;
+mod session;
+mod standout;
+mod sweep;
+mod text;
+
+pub use sweep::guess;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::feed::Mode;
+use super::form::Field;
+use super::look::Look;
+use super::player::Player;
+use super::state::{Tab, Ui};
+use super::view::View;
+use super::widgets;
+use crate::session::{Model, Running};
+
+/// The smallest terminal that holds the screen: columns and rows.
+pub const SMALLEST: (u16, u16) = (60, 18);
+
+/// All that a frame is drawn from.
+#[derive(Clone, Copy)]
+pub struct Scene<'a> {
+    pub model: &'a Model,
+    pub view: &'a View,
+    pub ui: &'a Ui,
+    pub look: &'a Look,
+    pub mode: Mode,
+    /// the time of a recorded session
+    pub player: Option<&'a Player>,
+}
+
+impl Scene<'_> {
+    /// True while a sweep runs or pauses.
+    pub fn running(&self) -> bool {
+        running(self.model)
+    }
+}
+
+/// True while a sweep runs or pauses.
+pub fn running(model: &Model) -> bool {
+    model.sweep.as_ref().is_some_and(|sweep| matches!(sweep.running, Running::Measuring | Running::Paused))
+}
+
+/// What lies where, for the mouse and for how far things scroll.
+#[derive(Debug, Clone, Default)]
+pub struct HitMap {
+    pub tabs: Vec<(Rect, Tab)>,
+    pub fields: Vec<(Rect, Field)>,
+    pub matrix: widgets::matrix::HitMap,
+    /// lines that name a pair
+    pub pairs: Vec<(Rect, (usize, usize))>,
+    pub slider: Option<Rect>,
+    /// list of samples, and its largest scroll
+    pub samples: Option<(Rect, usize)>,
+    /// the log, and its largest scroll
+    pub log: Option<(Rect, usize)>,
+    /// rows of the placement table
+    pub placement_rows: usize,
+    /// largest scroll of the help page
+    pub help_scroll: usize,
+}
+
+/// Draw a frame.
+pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect) -> HitMap {
+    let area = area.intersection(buf.area);
+    let mut hits = HitMap::default();
+    buf.set_style(area, scene.look.ground());
+    if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
+        too_small(scene.look, buf, area);
+        return hits;
+    }
+    let row = |y: u16| Rect { y: area.y + y, height: 1, ..area };
+    header::first_line(scene, buf, row(0));
+    header::tab_line(scene, buf, row(1), &mut hits);
+    let body = Rect { y: area.y + 2, height: area.height - 3, ..area };
+    match scene.ui.tab {
+        Tab::Sweep => sweep::draw(scene, buf, body, &mut hits),
+        Tab::Matrix => matrix::draw(scene, buf, body, &mut hits),
+        Tab::Session => session::draw(scene, buf, body, &mut hits),
+    }
+    header::last_line(scene, buf, row(area.height - 1));
+    popup::draw(scene, buf, body, &mut hits);
+    hits
+}
+
+/// A plain message instead of a broken picture.
+fn too_small(look: &Look, buf: &mut Buffer, area: Rect) {
+    let lines =
+        ["toposcope".to_owned(), format!("needs {} × {}", SMALLEST.0, SMALLEST.1), format!("this is {} × {}", area.width, area.height)];
+    let top = area.height.saturating_sub(lines.len() as u16) / 2;
+    for (y, line) in (top..area.height).zip(lines) {
+        let line = Line::from(text::span(text::cut(&line, usize::from(area.width)), look.text()));
+        let x = area.width.saturating_sub(line.width() as u16) / 2;
+        text::put_at(buf, area, x, y, &line);
+    }
+}

@@ -1,0 +1,129 @@
+//! The Session tab: what the session was taken on, its log and, for a recorded one, its time.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::text::{cut, left, panel, put, right, span, wrap};
+use super::{HitMap, Scene};
+use crate::session::LogLine;
+use crate::tui::player::Player;
+use crate::tui::state::Whose;
+use crate::units::{format_duration, plain};
+
+/// Draw the tab.
+pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
+    let mut body = area;
+    if let Some(player) = scene.player {
+        let height = 3.min(area.height);
+        slider(scene, buf, Rect { height, ..area }, player, hits);
+        body = Rect { y: area.y + height, height: area.height - height, ..area };
+    }
+    if area.width >= 100 {
+        let columns = area.width * 38 / 100;
+        facts(scene, buf, Rect { width: columns, ..body });
+        log(scene, buf, Rect { x: body.x + columns, width: body.width - columns, ..body }, hits);
+    } else {
+        let height = (body.height / 2).min(11);
+        facts(scene, buf, Rect { height, ..body });
+        log(scene, buf, Rect { y: body.y + height, height: body.height - height, ..body }, hits);
+    }
+}
+
+/// The time of a recorded session, from its beginning to its end.
+fn slider(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, player: &Player, hits: &mut HitMap) {
+    let look = scene.look;
+    let (at, of) = player.position();
+    let state = if player.playing() { "▶ playing" } else { "‖ stopped" };
+    let title = format!("{state} · {} × · {at} of {of} events", player.speed());
+    let inner = panel(buf, area, look, &Line::from(span(title, look.title())));
+    let times = [format_duration(player.time()), format_duration(player.end())];
+    let columns = usize::from(inner.width).saturating_sub(18);
+    let share = if player.end() > 0.0 { player.time() / player.end() } else { 1.0 };
+    let full = ((share.clamp(0.0, 1.0) * columns as f64).round() as usize).min(columns.saturating_sub(1));
+    let line = Line::from(vec![
+        span(right(&times[0], 8), look.text()),
+        Span::raw(" "),
+        span("━".repeat(full), look.bar()),
+        span("●", look.accent()),
+        span("─".repeat(columns.saturating_sub(full + 1)), look.dim()),
+        span(right(&times[1], 8), look.dim()),
+    ]);
+    put(buf, inner, 0, &line);
+    if columns > 1 && inner.height > 0 {
+        hits.slider = Some(Rect { x: inner.x + 9, y: inner.y, width: columns as u16, height: 1 });
+    }
+}
+
+fn facts(scene: &Scene<'_>, buf: &mut Buffer, area: Rect) {
+    let (look, header) = (scene.look, &scene.model.header);
+    let inner = panel(buf, area, look, &Line::from(span("session", look.title())));
+    let topology = &header.topology;
+    let mut rows = vec![
+        ("name".to_owned(), plain(&header.name)),
+        ("started".to_owned(), plain(&header.started)),
+        ("program".to_owned(), format!("toposcope {}", plain(&header.program))),
+        ("engine".to_owned(), format!("{} · {} ranks on {} hosts", header.engine.name(), topology.world(), topology.hosts().len())),
+    ];
+    if let Some(sweep) = &scene.model.sweep {
+        let s = &sweep.settings;
+        rows.push(("sweep".to_owned(), format!("{} · {} repeats · window {} · seed {}", s.mover.name(), s.repeats, s.window, s.seed)));
+    }
+    rows.push(("samples".to_owned(), scene.model.cells.samples().to_string()));
+    let all = header.software.iter().chain(&header.environment);
+    rows.extend(all.map(|(key, value)| (plain(key), plain(value))));
+    let names = rows.iter().map(|(name, _)| super::text::width(name)).max().unwrap_or(0).min(usize::from(inner.width) / 2);
+    let mut y = 0;
+    for (name, value) in rows {
+        for (i, part) in wrap(&value, usize::from(inner.width).saturating_sub(names + 3)).into_iter().enumerate() {
+            let name = if i == 0 { left(&name, names) } else { " ".repeat(names) };
+            put(buf, inner, y, &Line::from(vec![span(format!(" {name} "), look.dim()), span(part, look.text())]));
+            y += 1;
+        }
+    }
+}
+
+/// True if the log shows this line.
+fn shows(whose: Whose, line: &LogLine) -> bool {
+    match whose {
+        Whose::All => true,
+        Whose::Program => line.rank.is_none(),
+        Whose::Rank(rank) => line.rank == Some(rank),
+    }
+}
+
+fn log(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
+    let (look, panel_state) = (scene.look, &scene.ui.session);
+    let whose = match panel_state.whose {
+        Whose::All => "everyone".to_owned(),
+        Whose::Program => "toposcope".to_owned(),
+        Whose::Rank(rank) => format!("rank {rank}"),
+    };
+    let total = scene.model.log.iter().filter(|line| shows(panel_state.whose, line)).count();
+    let title = format!("log · ‹ {whose} › · {total} lines");
+    let inner = panel(buf, area, look, &Line::from(span(title, look.title())));
+    let rows = usize::from(inner.height);
+    hits.log = Some((area, total.saturating_sub(rows)));
+    if total == 0 {
+        put(buf, inner, 0, &Line::from(span(" nothing was printed", look.dim())));
+        return;
+    }
+    // Newest at the bottom: from the end, those scrolled past, then as many as fit.
+    let scroll = panel_state.scroll.min(total.saturating_sub(rows));
+    let shown = scene.model.log.iter().rev().filter(|line| shows(panel_state.whose, line)).skip(scroll).take(rows);
+    let lines: Vec<&LogLine> = shown.collect();
+    for (row, line) in (0_u16..).zip(lines.iter().rev()) {
+        let rank = line.rank.map_or_else(|| "–".to_owned(), |rank| rank.to_string());
+        let lost = line.rank.is_some_and(|rank| scene.model.lost.contains_key(&rank)) && line.text.starts_with("lost: ");
+        let style = if lost {
+            look.error()
+        } else if line.rank.is_none() {
+            look.accent()
+        } else {
+            look.text()
+        };
+        let head = format!("{} {} ", right(&format_duration(line.t), 8), right(&rank, 4));
+        let text = cut(&line.text, usize::from(inner.width).saturating_sub(14));
+        put(buf, inner, row, &Line::from(vec![span(head, look.dim()), span(text, style)]));
+    }
+}

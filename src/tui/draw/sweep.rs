@@ -1,0 +1,295 @@
+//! The Sweep tab: what to measure, what that will take, how far it is, and who the ranks are.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::text::{bar, cut, left, panel, put, right, span, width, window, wrap};
+use super::{HitMap, Scene};
+use crate::sweep::{SweepSettings, estimate};
+use crate::topology::{PathClass, Placement};
+use crate::tui::feed::Mode;
+use crate::tui::form::{Field, FormError};
+use crate::units::{format_duration, format_gbps, format_ranks, format_seconds, format_size, plain};
+
+/// Columns of the form's names.
+const NAMES: usize = 12;
+
+/// Draw the tab.
+pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
+    let settings = scene.ui.form.settings(scene.model.world());
+    let (top, ranks) = if area.width >= 100 {
+        (area, None)
+    } else {
+        let height = if area.height >= 20 { 15 } else { area.height };
+        let rest = Rect { y: area.y + height, height: area.height - height, ..area };
+        (Rect { height, ..area }, Some(rest))
+    };
+    let form_width = if area.width >= 100 { 46 } else { area.width * 54 / 100 };
+    let (form_area, side) = split_at(top, form_width);
+    form(scene, buf, form_area, &settings, hits);
+    if let Some(ranks) = ranks {
+        facts(scene, buf, side, &settings);
+        placement(scene, buf, ranks, hits);
+    } else {
+        let sizes = scene.model.sweep.as_ref().map_or(0, |sweep| sweep.progress.len() as u16 + 3);
+        let height = (sizes + 9).min(side.height.saturating_sub(5));
+        facts(scene, buf, Rect { height, ..side }, &settings);
+        placement(scene, buf, Rect { y: side.y + height, height: side.height - height, ..side }, hits);
+    }
+}
+
+fn split_at(area: Rect, columns: u16) -> (Rect, Rect) {
+    let columns = columns.min(area.width);
+    (Rect { width: columns, ..area }, Rect { x: area.x + columns, width: area.width - columns, ..area })
+}
+
+fn form(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, settings: &Result<SweepSettings, FormError>, hits: &mut HitMap) {
+    let (look, form) = (scene.look, &scene.ui.form);
+    let inner = panel(buf, area, look, &Line::from(span("sweep", look.title())));
+    let recorded = scene.mode == Mode::Recorded;
+    for (row, field) in (0_u16..).zip(Field::ALL) {
+        let line_area = Rect { y: inner.y + row, height: 1, ..inner }.intersection(inner);
+        let here = field == form.field && !recorded;
+        if field == Field::Start {
+            if !recorded && row < inner.height {
+                let style = if here { look.selected() } else { look.accent() };
+                let key = look.key_of(crate::tui::keys::Action::StartSweep);
+                put(buf, inner, row, &Line::from(vec![Span::raw(" "), span(format!(" start ({key}) "), style)]));
+            }
+        } else {
+            let wrong = settings.as_ref().is_err_and(|error| error.field == field);
+            let mark = if here { "▸" } else { " " };
+            let mut spans = vec![span(mark, look.accent()), span(left(field.name(), NAMES), look.dim())];
+            spans.extend(value(scene, field, here, wrong, usize::from(inner.width).saturating_sub(NAMES + 2)));
+            put(buf, inner, row, &Line::from(spans));
+        }
+        if !line_area.is_empty() && !recorded {
+            hits.fields.push((line_area, field));
+        }
+    }
+    let used = Field::ALL.len() as u16;
+    let below = Rect {
+        y: inner.y + used.min(inner.height),
+        height: inner.height.saturating_sub(used),
+        x: inner.x + 1,
+        width: inner.width.saturating_sub(2),
+    };
+    let (text, style) = match settings {
+        Err(error) => (error.message.as_str(), look.error()),
+        Ok(_) if recorded => ("a recorded session: nothing can be measured here", look.dim()),
+        Ok(_) => (form.field.hint(), look.dim()),
+    };
+    for (row, line) in (0..below.height).zip(wrap(text, usize::from(below.width))) {
+        put(buf, below, row, &Line::from(span(line, style)));
+    }
+}
+
+/// What a line of the form says, with its caret, its choice marks or its error.
+fn value(scene: &Scene<'_>, field: Field, here: bool, wrong: bool, columns: usize) -> Vec<Span<'static>> {
+    let (look, form) = (scene.look, &scene.ui.form);
+    if let Some(typing) = form.typing.as_ref().filter(|_| here) {
+        let text: Vec<char> = typing.text().chars().collect();
+        let from = (typing.caret() + 1).saturating_sub(columns);
+        let part = |range: std::ops::Range<usize>| {
+            text.get(range.start.min(text.len())..range.end.min(text.len())).unwrap_or(&[]).iter().collect::<String>()
+        };
+        let under = part(typing.caret()..typing.caret() + 1);
+        return vec![
+            span(part(from..typing.caret()), look.typing()),
+            span(if under.is_empty() { " ".to_owned() } else { under }, look.selected()),
+            span(part(typing.caret() + 1..from + columns), look.typing()),
+        ];
+    }
+    let text = form.text(field);
+    let text = if field == Field::Ranks && text.is_empty() { "all".to_owned() } else { text };
+    let style = if wrong {
+        look.error()
+    } else if here {
+        look.strong()
+    } else {
+        look.text()
+    };
+    if field.is_choice() && here {
+        return vec![span("‹ ", look.accent()), span(cut(&text, columns.saturating_sub(4)), style), span(" ›", look.accent())];
+    }
+    vec![span(cut(&text, columns), style)]
+}
+
+/// What the sweep will take, and how far the one under way is.
+fn facts(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, settings: &Result<SweepSettings, FormError>) {
+    let running = scene.running();
+    let blocks = if running {
+        [progress(scene, area), expected(scene, area, settings)]
+    } else {
+        [expected(scene, area, settings), progress(scene, area)]
+    };
+    let title = if running { "progress" } else { "estimate" };
+    let inner = panel(buf, area, scene.look, &Line::from(span(title, scene.look.title())));
+    let lines = blocks.iter().filter(|lines| !lines.is_empty()).flat_map(|lines| lines.iter().cloned().chain([Line::default()]));
+    for (row, line) in (0..inner.height).zip(lines) {
+        put(buf, inner, row, &line);
+    }
+}
+
+fn expected(scene: &Scene<'_>, area: Rect, settings: &Result<SweepSettings, FormError>) -> Vec<Line<'static>> {
+    let look = scene.look;
+    if scene.mode == Mode::Recorded {
+        return Vec::new();
+    }
+    let Ok(settings) = settings else {
+        return vec![Line::from(span(" no estimate: see the marked line", look.warn()))];
+    };
+    let topology = &scene.model.header.topology;
+    let estimate = estimate(settings, topology, |class| scene.view.typical(class).unwrap_or_else(|| guess(class)));
+    let room = usize::from(area.width.saturating_sub(2));
+    let row = |name: &str, text: String| {
+        Line::from(vec![span(format!(" {}", left(name, 9)), look.dim()), span(cut(&text, room.saturating_sub(10)), look.text())])
+    };
+    let mut lines = vec![
+        row("cells", estimate.cells.to_string()),
+        row("samples", estimate.samples.to_string()),
+        row("time", format!("about {}", format_duration(estimate.seconds))),
+        row("memory", format!("{} a rank", format_size(estimate.memory_per_rank))),
+    ];
+    if let Some((host, wanted, available)) = estimate.does_not_fit() {
+        let text = format!(
+            "does not fit: {} needs {} for its ranks and has {}; take smaller sizes, a smaller window or fewer ranks",
+            plain(host),
+            size_of(wanted),
+            size_of(available)
+        );
+        lines.extend(wrap(&text, room.saturating_sub(2)).into_iter().map(|line| Line::from(span(format!(" {line}"), look.error()))));
+    } else if let Some((host, wanted, available)) = &estimate.tightest {
+        lines.push(row("", format!("{}: {} of {}", plain(host), size_of(*wanted), size_of(*available))));
+    }
+    lines.push(row("rates", rates(scene, settings)));
+    lines
+}
+
+/// A size to read, not to type: at most one digit after the point.
+fn size_of(bytes: u64) -> String {
+    let steps = [(40, "TiB"), (30, "GiB"), (20, "MiB")];
+    let step = steps.into_iter().find(|(shift, _)| bytes >= 1 << shift);
+    step.map_or_else(|| format_size(bytes), |(shift, unit)| format!("{:.1} {unit}", bytes as f64 / (1_u64 << shift) as f64))
+}
+
+/// Bytes per second assumed of a path that has not been measured.
+pub const fn guess(class: PathClass) -> f64 {
+    match class {
+        PathClass::Local => 8e9,
+        PathClass::IntraNode => 5e9,
+        PathClass::InterNode => 1e9,
+    }
+}
+
+/// Where the estimate's rates come from.
+fn rates(scene: &Scene<'_>, settings: &SweepSettings) -> String {
+    let ranks = settings.ranks_of(scene.model.world());
+    let topology = &scene.model.header.topology;
+    let hosts: std::collections::BTreeSet<&str> =
+        ranks.iter().filter_map(|&rank| topology.ranks.get(rank)).map(|p| p.host.as_str()).collect();
+    let peer = settings.patterns.contains(&crate::sample::Pattern::Peer);
+    let mut classes = Vec::new();
+    if settings.patterns.contains(&crate::sample::Pattern::Local) {
+        classes.push(PathClass::Local);
+    }
+    if peer && ranks.len() > hosts.len() {
+        classes.push(PathClass::IntraNode);
+    }
+    if peer && hosts.len() > 1 {
+        classes.push(PathClass::InterNode);
+    }
+    let each = classes.into_iter().map(|class| match scene.view.typical(class) {
+        Some(rate) => format!("{} {}", class.name(), format_gbps(rate)),
+        None => format!("{} {} guessed", class.name(), format_gbps(guess(class))),
+    });
+    format!("GB/s: {}", each.collect::<Vec<_>>().join(", "))
+}
+
+fn progress(scene: &Scene<'_>, area: Rect) -> Vec<Line<'static>> {
+    let look = scene.look;
+    let Some(sweep) = &scene.model.sweep else { return Vec::new() };
+    let room = usize::from(area.width.saturating_sub(2));
+    let counts = sweep.progress.iter().map(|p| width(&p.wanted.to_string())).max().unwrap_or(1);
+    let numbers = 2 * counts + 3;
+    // size, bar, done/wanted, seconds a repeat
+    let columns = room.saturating_sub(10 + numbers + 10).min(40);
+    let mut lines = vec![Line::from(vec![
+        span(format!(" {}", right("size", 8)), look.dim()),
+        span(format!("{}{}", " ".repeat(columns + 1), right("repeats", numbers)), look.dim()),
+        span(right("each", 10), look.dim()),
+    ])];
+    for p in sweep.progress.iter().rev() {
+        let share = if p.wanted == 0 { 1.0 } else { p.done as f64 / p.wanted as f64 };
+        let mut spans = vec![span(format!(" {} ", right(&format_size(p.bytes), 8)), look.text())];
+        spans.extend(bar(look, share, columns));
+        spans.push(span(right(&format!("{}/{}", p.done, p.wanted), numbers), look.text()));
+        let each = if p.done > 0 { format_seconds(p.spent / p.done as f64) } else { "–".to_owned() };
+        spans.push(span(right(&each, 10), look.dim()));
+        lines.push(Line::from(spans));
+    }
+    let mut last = format!(" {} samples", scene.model.cells.samples());
+    if let Some(left) = sweep.seconds_left().filter(|_| scene.running()) {
+        last.push_str(&format!(" · {} left", format_duration(left)));
+    }
+    if !sweep.reason.is_empty() {
+        last.push_str(&format!(" · {}", sweep.reason));
+    }
+    lines.push(Line::from(span(cut(&last, room), look.text())));
+    lines
+}
+
+/// The ranks: where each sits, and whether it still answers.
+fn placement(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
+    if area.height < 4 {
+        return;
+    }
+    let look = scene.look;
+    let header = &scene.model.header;
+    let software: Vec<String> = header.software.values().map(|text| plain(text)).collect();
+    let title = format!("ranks · {} · {}", header.engine.name(), software.join(" · "));
+    let title = cut(&title, usize::from(area.width).saturating_sub(4));
+    let inner = panel(buf, area, look, &Line::from(span(title, look.title())));
+    let ranks = &header.topology.ranks;
+    let host_columns = ranks.iter().map(|p| width(&plain(&p.host))).max().unwrap_or(4).clamp(4, 24);
+    let heading = columns_of(["rank", "host", "pid", "cores", "NUMA", "free GiB", "of GiB"], host_columns);
+    put(buf, inner, 0, &Line::from(span(heading, look.dim())));
+    let rows = usize::from(inner.height.saturating_sub(1));
+    hits.placement_rows = rows;
+    for (row, p) in (1_u16..).zip(ranks.get(window(scene.ui.form.scroll, ranks.len(), rows)).unwrap_or(&[])) {
+        let mut spans = vec![span(rank_line(p, host_columns), look.text())];
+        if let Some(reason) = scene.model.lost.get(&p.rank) {
+            spans = vec![span(rank_line(p, host_columns), look.error()), span(format!("  lost: {reason}"), look.error())];
+        }
+        put(buf, inner, row, &Line::from(spans));
+    }
+}
+
+fn rank_line(p: &Placement, host_columns: usize) -> String {
+    let gib = |bytes: u64| format!("{:.1}", bytes as f64 / f64::from(1 << 30));
+    let numa = p.numa.map_or_else(|| "–".to_owned(), |node| node.to_string());
+    let texts = [
+        &p.rank.to_string(),
+        &plain(&p.host),
+        &p.pid.to_string(),
+        &format_ranks(&p.cores),
+        &numa,
+        &gib(p.memory_available),
+        &gib(p.memory_total),
+    ];
+    columns_of(texts.map(String::as_str), host_columns)
+}
+
+fn columns_of([rank, host, pid, cores, numa, free, total]: [&str; 7], host_columns: usize) -> String {
+    format!(
+        "{}  {} {} {} {} {} {}",
+        right(rank, 5),
+        left(host, host_columns),
+        right(pid, 8),
+        right(cores, 9),
+        right(numa, 4),
+        right(free, 8),
+        right(total, 7)
+    )
+}

@@ -1,0 +1,148 @@
+//! Small things that every panel draws with.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, BorderType, Borders, Widget};
+
+use crate::tui::look::Look;
+
+/// Columns that `text` takes.
+pub fn width(text: &str) -> usize {
+    Span::raw(text).width()
+}
+
+/// A span with an owned text.
+pub fn span(text: impl Into<String>, style: Style) -> Span<'static> {
+    Span::styled(text.into(), style)
+}
+
+/// Draw `line` at row `y` of `area` (from its top), cut at its right edge.
+pub fn put(buf: &mut Buffer, area: Rect, y: u16, line: &Line<'_>) {
+    put_at(buf, area, 0, y, line);
+}
+
+/// Draw `line` at column `x` and row `y` of `area`, cut at its right edge.
+pub fn put_at(buf: &mut Buffer, area: Rect, x: u16, y: u16, line: &Line<'_>) {
+    let area = area.intersection(buf.area);
+    if y < area.height && x < area.width {
+        buf.set_line(area.x + x, area.y + y, line, area.width - x);
+    }
+}
+
+/// Draw `line` so that it ends at the right edge of `area`.
+pub fn put_right(buf: &mut Buffer, area: Rect, y: u16, line: &Line<'_>) {
+    let x = area.width.saturating_sub(line.width() as u16);
+    put_at(buf, area, x, y, line);
+}
+
+/// A frame with a title; what lies inside it comes back.
+pub fn panel(buf: &mut Buffer, area: Rect, look: &Look, title: &Line<'_>) -> Rect {
+    let area = area.intersection(buf.area);
+    let block = Block::new().borders(Borders::ALL).border_type(BorderType::Rounded).border_style(look.border());
+    let inner = block.inner(area);
+    block.render(area, buf);
+    if area.width > 4 && area.height > 0 && title.width() > 0 {
+        let room = area.width - 4;
+        buf.set_line(area.x + 1, area.y, &Line::from(span(" ", look.border())), 1);
+        let (x, _) = buf.set_line(area.x + 2, area.y, title, room);
+        if x < area.right() - 1 {
+            buf.set_line(x, area.y, &Line::from(span(" ", look.border())), 1);
+        }
+    }
+    inner
+}
+
+/// `text` cut to `columns`, with `…` where something is missing.
+pub fn cut(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        let more = width(c.encode_utf8(&mut [0; 4]));
+        if used + more + 1 > columns {
+            break;
+        }
+        kept.push(c);
+        used += more;
+    }
+    if columns > 0 {
+        kept.push('…');
+    }
+    kept
+}
+
+/// `text` at the right of `columns`.
+pub fn right(text: &str, columns: usize) -> String {
+    let text = cut(text, columns);
+    format!("{}{text}", " ".repeat(columns.saturating_sub(width(&text))))
+}
+
+/// `text` at the left of `columns`.
+pub fn left(text: &str, columns: usize) -> String {
+    let text = cut(text, columns);
+    let fill = columns.saturating_sub(width(&text));
+    format!("{text}{}", " ".repeat(fill))
+}
+
+/// `text` in lines of at most `columns`, broken at spaces where there are any.
+pub fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        let word = cut(word, columns);
+        if !line.is_empty() && width(&line) + 1 + width(&word) > columns {
+            lines.push(std::mem::take(&mut line));
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(&word);
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+/// A bar of `columns`, filled by `share` (0 to 1).
+pub fn bar(look: &Look, share: f64, columns: usize) -> [Span<'static>; 2] {
+    let full = (share.clamp(0.0, 1.0) * columns as f64).floor() as usize;
+    [span("━".repeat(full), look.bar()), span("╌".repeat(columns - full.min(columns)), look.dim())]
+}
+
+/// Rows `offset..` of `total` that fit in `height`, kept within what exists.
+pub fn window(offset: usize, total: usize, height: usize) -> std::ops::Range<usize> {
+    let from = offset.min(total.saturating_sub(height));
+    from..(from + height).min(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cutting_counts_columns() {
+        for (text, columns, expected) in [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("日本語", 4, "日…"), ("abc", 1, "…"), ("abc", 0, "")]
+        {
+            assert_eq!(cut(text, columns), expected);
+        }
+        assert_eq!((right("7", 3), left("7", 3)), ("  7".to_owned(), "7  ".to_owned()));
+    }
+
+    #[test]
+    fn words_stay_whole_where_they_fit() {
+        assert_eq!(wrap("one two  three", 7), ["one two", "three"]);
+        assert_eq!(wrap("abcdefgh i", 4), ["abc…", "i"]);
+        assert!(wrap("", 4).is_empty());
+    }
+
+    #[test]
+    fn windows_stay_within_what_exists() {
+        assert_eq!(window(90, 100, 20), 80..100);
+        assert_eq!(window(5, 3, 20), 0..3);
+    }
+}

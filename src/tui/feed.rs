@@ -1,0 +1,104 @@
+//! What the screen is given: a terminal, and someone who emits the events.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+use crossterm::event::Event as Input;
+
+use super::keys::KeyError;
+use super::state::Tab;
+use super::theme::ThemeError;
+use crate::measure::Gate;
+use crate::ramp::Level;
+use crate::sample::MoverKind;
+use crate::session::{Command, Record};
+use crate::sweep::SweepSettings;
+
+/// Where the events come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// a job that ends with this screen
+    Live,
+    /// a job that goes on without this screen: leaving it sends nothing
+    Attached,
+    /// a session that was recorded: played back, nothing can be measured
+    Recorded,
+}
+
+/// What a feed had to tell.
+#[derive(Debug, Default)]
+pub struct Drained {
+    /// new records, in order
+    pub records: Vec<Record>,
+    /// why nothing more will come, when the source has ended
+    pub ended: Option<String>,
+}
+
+/// Who emits the events and takes the commands.
+pub trait Feed: Send {
+    /// New records since the last call; never waits.
+    fn drain(&mut self) -> Drained;
+    /// Say what the person wants. Never waits; a refusal comes back as a notice event.
+    fn send(&mut self, command: Command);
+    /// Where the events come from; the same for the whole run.
+    fn mode(&self) -> Mode;
+}
+
+/// The terminal, already in raw mode and on its alternate screen.
+pub struct Tty {
+    /// takes one write a frame
+    pub output: Box<dyn Write + Send>,
+    /// columns and rows, asked a few times a second
+    pub size: Box<dyn Fn() -> (u16, u16) + Send>,
+    /// keys, mouse, paste and resizes
+    pub input: Receiver<Input>,
+}
+
+/// All that a run of the screen needs.
+pub struct Setup {
+    pub feed: Box<dyn Feed>,
+    pub tty: Tty,
+    /// keeps drawing out of timed regions, where a rank of this process measures
+    pub gate: Option<Arc<Gate>>,
+    /// name of the first theme
+    pub theme: String,
+    /// texts of the person's own theme files, by name, read before the built-in ones
+    pub themes: BTreeMap<String, String>,
+    /// colours that the terminal can show; `None` to find out
+    pub color: Option<Level>,
+    /// text of the person's own key file
+    pub keys: Option<String>,
+    /// first filling of the Sweep tab
+    pub settings: SweepSettings,
+    /// movers that the engine has
+    pub movers: Vec<MoverKind>,
+    /// tab to open with; `None` for the one that fits
+    pub start_tab: Option<Tab>,
+}
+
+/// How a run of the screen ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// the person left
+    Quit,
+    /// the source of events ended, for the reason given
+    Feed(String),
+    /// the terminal went away: its input closed
+    Hangup,
+}
+
+/// A screen that cannot start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum TuiError {
+    /// the terminal takes no more
+    #[error("writing to the terminal: {0}")]
+    Output(#[from] std::io::Error),
+    /// a theme that cannot be used
+    #[error(transparent)]
+    Theme(#[from] ThemeError),
+    /// keys that cannot be used
+    #[error(transparent)]
+    Keys(#[from] KeyError),
+}

@@ -1,0 +1,131 @@
+//! How the screen looks and which keys it takes: a theme for this terminal's colours, and a keymap.
+
+use std::collections::BTreeMap;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::feed::TuiError;
+use super::keys::{Action, Keymap};
+use super::theme::{Theme, Themes};
+use super::widgets::curve::{self, CurveView, Point};
+use crate::ramp::Level;
+use crate::session::SizeCell;
+
+/// A theme and a keymap in use.
+#[derive(Debug, Clone)]
+pub struct Look {
+    pub theme: Theme,
+    pub keymap: Keymap,
+    themes: Themes,
+}
+
+impl Look {
+    /// The theme called `theme`, for a terminal that can show `level`; and what was wrong in its file.
+    pub fn new(theme: &str, own: BTreeMap<String, String>, level: Level, keys: Option<&str>) -> Result<(Self, Vec<String>), TuiError> {
+        let keymap = Keymap::load(keys)?;
+        let themes = Themes::new(own);
+        let (theme, warnings) = themes.load(theme, level)?;
+        Ok((Self { theme, keymap, themes }, warnings))
+    }
+
+    /// Take the next theme that can be used; what was wrong with it or with those passed over.
+    pub fn next_theme(&mut self) -> Vec<String> {
+        let mut name = self.theme.name().to_owned();
+        let mut warnings = Vec::new();
+        for _ in self.themes.names() {
+            name = self.themes.next(&name);
+            match self.themes.load(&name, self.theme.level()) {
+                Ok((theme, more)) => {
+                    self.theme = theme;
+                    warnings.extend(more);
+                    break;
+                }
+                Err(error) => warnings.push(error.to_string()),
+            }
+        }
+        warnings
+    }
+
+    /// The first key of an action, as it is written; `–` without one.
+    pub fn key_of(&self, action: Action) -> String {
+        self.keymap.keys_of(action).first().map_or_else(|| "–".to_owned(), ToString::to_string)
+    }
+
+    /// All keys of an action, as they are written; `–` without one.
+    pub fn all_keys_of(&self, action: Action) -> String {
+        let keys: Vec<String> = self.keymap.keys_of(action).iter().map(ToString::to_string).collect();
+        if keys.is_empty() { "–".to_owned() } else { keys.join(" ") }
+    }
+
+    /// Draw a cell's bandwidth over message size.
+    pub fn curve(&self, sizes: &[SizeCell], marked: u64, buf: &mut Buffer, area: Rect) {
+        let points: Vec<Point> = sizes
+            .iter()
+            .map(|size| Point { bytes: size.bytes, bandwidth: size.bandwidth(), interval: size.bandwidth_interval() })
+            .collect();
+        curve::draw(&CurveView { points: &points, marked: Some(marked), theme: &self.theme }, area, buf);
+    }
+}
+
+/// One line for each scope that panels draw with.
+impl Look {
+    pub fn ground(&self) -> Style {
+        self.theme.style("ui")
+    }
+    pub fn text(&self) -> Style {
+        self.theme.style("ui.text")
+    }
+    pub fn dim(&self) -> Style {
+        self.theme.style("ui.text.dim")
+    }
+    pub fn strong(&self) -> Style {
+        self.theme.style("ui.text.bright")
+    }
+    pub fn border(&self) -> Style {
+        self.theme.style("ui.border")
+    }
+    pub fn title(&self) -> Style {
+        self.theme.style("ui.title")
+    }
+    pub fn accent(&self) -> Style {
+        self.theme.style("state.running")
+    }
+    pub fn tab(&self) -> Style {
+        self.theme.style("ui.tab")
+    }
+    pub fn tab_active(&self) -> Style {
+        self.theme.style("ui.tab.active")
+    }
+    pub fn key(&self) -> Style {
+        self.theme.style("ui.key")
+    }
+    pub fn typing(&self) -> Style {
+        self.theme.style("ui.text.bright")
+    }
+    pub fn selected(&self) -> Style {
+        self.theme.style("ui.cursor").add_modifier(ratatui::style::Modifier::REVERSED)
+    }
+    pub fn popup(&self) -> Style {
+        self.theme.style("ui.popup")
+    }
+    pub fn bar(&self) -> Style {
+        self.theme.style("ui.progress")
+    }
+    pub fn good(&self) -> Style {
+        self.theme.style("state.ok")
+    }
+    pub fn warn(&self) -> Style {
+        self.theme.style("state.warning")
+    }
+    pub fn error(&self) -> Style {
+        self.theme.style("state.error")
+    }
+    pub fn own(&self) -> Style {
+        self.theme.style("log.own")
+    }
+    pub fn rank_lines(&self) -> Style {
+        self.theme.style("log.rank")
+    }
+}

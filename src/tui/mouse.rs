@@ -1,0 +1,137 @@
+//! The mouse: tells, goes, selects, scrolls.
+
+use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
+use ratatui::layout::{Position, Rect};
+
+use super::draw::HitMap;
+use super::form::Field;
+use super::keys::Action;
+use super::state::{Popup, Tab, Ui};
+use super::update::{Effect, Facts, Play};
+use super::widgets::matrix::Zoom;
+
+/// Lines that one step of the wheel scrolls.
+const WHEEL: usize = 3;
+
+impl Ui {
+    /// React to the mouse; `None` if nothing on the screen changes.
+    pub fn mouse(&mut self, mouse: &MouseEvent, facts: &Facts<'_>, hits: &HitMap) -> Option<Effect> {
+        let at = Position::new(mouse.column, mouse.row);
+        if !self.popups.is_empty() {
+            return self.mouse_on_popup(mouse, facts, hits);
+        }
+        match mouse.kind {
+            MouseEventKind::Down(MouseButton::Left) => self.click(at, facts, hits),
+            MouseEventKind::Drag(MouseButton::Left) => {
+                if let Some(share) = hits.slider.and_then(|slider| along(slider, at)) {
+                    return Some(Effect::Play(Play::Seek(share)));
+                }
+                let start = self.pressed?;
+                let cell = cell_under(facts, hits, at)?;
+                if cell == self.matrix.cursor {
+                    return None;
+                }
+                self.matrix.anchor = Some(start);
+                self.matrix.put(cell, facts.model.world());
+                Some(Effect::Nothing)
+            }
+            MouseEventKind::Up(MouseButton::Left) => {
+                self.pressed = None;
+                None
+            }
+            MouseEventKind::Moved if self.tab == Tab::Matrix && !self.matrix.pinned && self.matrix.anchor.is_none() => {
+                let cell = cell_under(facts, hits, at)?;
+                if cell == self.matrix.cursor {
+                    return None;
+                }
+                self.matrix.put(cell, facts.model.world());
+                Some(Effect::Nothing)
+            }
+            MouseEventKind::ScrollUp => self.wheel(false, at, facts, hits),
+            MouseEventKind::ScrollDown => self.wheel(true, at, facts, hits),
+            _ => None,
+        }
+    }
+
+    fn mouse_on_popup(&mut self, mouse: &MouseEvent, facts: &Facts<'_>, hits: &HitMap) -> Option<Effect> {
+        let Some(Popup::Help { .. }) = self.popups.last() else { return None };
+        let action = match mouse.kind {
+            MouseEventKind::ScrollUp => Action::Up,
+            MouseEventKind::ScrollDown => Action::Down,
+            MouseEventKind::Down(_) => Action::Cancel,
+            _ => return None,
+        };
+        Some(self.update(action, facts, hits))
+    }
+
+    fn click(&mut self, at: Position, facts: &Facts<'_>, hits: &HitMap) -> Option<Effect> {
+        if let Some((_, tab)) = hits.tabs.iter().find(|(area, _)| area.contains(at)) {
+            self.tab = *tab;
+            return Some(Effect::Nothing);
+        }
+        if let Some((_, field)) = hits.fields.iter().find(|(area, _)| area.contains(at)) {
+            let again = self.form.field == *field;
+            self.form.go(*field);
+            return Some(match field {
+                Field::Start => self.update(Action::StartSweep, facts, hits),
+                _ if again => self.update(Action::Toggle, facts, hits),
+                _ => Effect::Nothing,
+            });
+        }
+        if let Some(share) = hits.slider.and_then(|slider| along(slider, at)) {
+            return Some(Effect::Play(Play::Seek(share)));
+        }
+        if let Some((_, pair)) = hits.pairs.iter().find(|(area, _)| area.contains(at)) {
+            self.matrix.pinned = true;
+            self.matrix.put(*pair, facts.model.world());
+            return Some(Effect::Nothing);
+        }
+        let cell = cell_under(facts, hits, at)?;
+        let panel = &mut self.matrix;
+        panel.pinned = !(panel.pinned && panel.cursor == cell && panel.anchor.is_none());
+        panel.anchor = None;
+        panel.put(cell, facts.model.world());
+        self.pressed = Some(cell);
+        Some(Effect::Nothing)
+    }
+
+    fn wheel(&mut self, down: bool, at: Position, facts: &Facts<'_>, hits: &HitMap) -> Option<Effect> {
+        let turn = |scroll: usize, most: usize| if down { (scroll + WHEEL).min(most) } else { scroll.min(most).saturating_sub(WHEEL) };
+        if let Some((_, most)) = hits.samples.filter(|(area, _)| area.contains(at)) {
+            self.matrix.scroll = turn(self.matrix.scroll, most);
+        } else if let Some((_, most)) = hits.log.filter(|(area, _)| area.contains(at)) {
+            // The log scrolls from its end.
+            let older = !down;
+            let scroll = self.session.scroll.min(most);
+            self.session.scroll = if older { (scroll + WHEEL).min(most) } else { scroll.saturating_sub(WHEEL) };
+        } else if self.tab == Tab::Sweep {
+            self.form.scroll = turn(self.form.scroll, facts.model.world().saturating_sub(hits.placement_rows));
+        } else if cell_under(facts, hits, at).is_some() {
+            self.matrix.zoom = match (down, self.matrix.zoom) {
+                (false, Zoom::Fit) => Zoom::Pixels,
+                (false, _) => Zoom::Digits,
+                (true, Zoom::Digits) => Zoom::Pixels,
+                (true, _) => Zoom::Fit,
+            };
+        } else {
+            return None;
+        }
+        Some(Effect::Nothing)
+    }
+}
+
+/// Where along a line a point lies, 0 to 1.
+fn along(line: Rect, at: Position) -> Option<f64> {
+    line.contains(at).then(|| f64::from(at.x - line.x) / f64::from(line.width.saturating_sub(1).max(1)))
+}
+
+/// The pair drawn at a point; of a block of pairs, the worst.
+fn cell_under(facts: &Facts<'_>, hits: &HitMap, at: Position) -> Option<(usize, usize)> {
+    let hit = hits.matrix.at(at.x, at.y, false)?;
+    let grid = &facts.view.grid;
+    let first = (hit.from.start, hit.to.start);
+    let known = hit.from.clone().flat_map(|from| hit.to.clone().map(move |to| (from, to)));
+    let bad = |(from, to): (usize, usize)| grid.get(from, to).known().filter(|_| from != to).map(|value| grid.metric().badness(value));
+    let worst = known.filter_map(|pair| bad(pair).map(|badness| (badness, pair))).max_by(|a, b| a.0.total_cmp(&b.0));
+    Some(worst.map_or(first, |(_, pair)| pair))
+}

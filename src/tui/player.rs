@@ -1,0 +1,152 @@
+//! A recorded session played back: the same model, at any time of the session.
+
+use crate::session::{Change, Event, Header, Model, Record};
+
+/// Models kept along the way, so that going back does not start from the beginning.
+const SNAPSHOTS: usize = 8;
+/// Fewest records between two snapshots.
+const APART: usize = 512;
+/// Speeds of playback, session seconds a second.
+const SPEEDS: [f64; 7] = [0.25, 1.0, 2.0, 5.0, 10.0, 30.0, 100.0];
+
+/// Where a recorded session stands.
+#[derive(Debug, Default)]
+pub struct Player {
+    records: Vec<Record>,
+    /// records applied
+    at: usize,
+    /// time shown, seconds since the session began
+    time: f64,
+    playing: bool,
+    /// index into `SPEEDS`
+    speed: usize,
+    snapshots: Vec<(usize, Model)>,
+}
+
+/// What a move through the session did to the model.
+#[derive(Debug, PartialEq)]
+pub enum Moved {
+    /// nothing
+    Stayed,
+    /// these changes, in order
+    Forward(Vec<Change>),
+    /// the model is another one
+    Replaced,
+}
+
+impl Player {
+    /// Take more records of the session, and show its end.
+    pub fn load(&mut self, records: Vec<Record>, model: &mut Model) {
+        if records.is_empty() {
+            return;
+        }
+        if self.records.is_empty() {
+            self.speed = 1;
+        }
+        self.records.extend(records);
+        self.snapshots.clear();
+        *model = Model::new(model.header.clone());
+        self.at = 0;
+        let apart = (self.records.len() / SNAPSHOTS).max(APART);
+        for record in &self.records {
+            model.apply(record);
+            self.at += 1;
+            if self.at.is_multiple_of(apart) && self.at < self.records.len() {
+                self.snapshots.push((self.at, model.clone()));
+            }
+        }
+        self.time = self.end();
+    }
+
+    /// Length of the session, seconds.
+    pub fn end(&self) -> f64 {
+        self.records.iter().rev().take(64).map(|record| record.t).fold(0.0, f64::max)
+    }
+
+    /// Time shown, seconds.
+    pub const fn time(&self) -> f64 {
+        self.time
+    }
+
+    /// Records applied, and records in all.
+    pub fn position(&self) -> (usize, usize) {
+        (self.at, self.records.len())
+    }
+
+    /// True while time goes on by itself.
+    pub const fn playing(&self) -> bool {
+        self.playing
+    }
+
+    /// Session seconds a second.
+    pub fn speed(&self) -> f64 {
+        SPEEDS.get(self.speed).copied().unwrap_or(1.0)
+    }
+
+    /// Play, or pause; from the beginning when at the end.
+    pub fn toggle(&mut self, model: &mut Model) -> Moved {
+        self.playing = !self.playing;
+        if self.playing && self.at == self.records.len() { self.seek(0.0, model) } else { Moved::Stayed }
+    }
+
+    /// One speed up or down.
+    pub fn change_speed(&mut self, faster: bool) {
+        self.speed = if faster { (self.speed + 1).min(SPEEDS.len() - 1) } else { self.speed.saturating_sub(1) };
+    }
+
+    /// Let `seconds` of a person's time go by.
+    pub fn tick(&mut self, seconds: f64, model: &mut Model) -> Moved {
+        if !self.playing {
+            return Moved::Stayed;
+        }
+        let moved = self.seek(self.time + seconds * self.speed(), model);
+        self.playing = self.at < self.records.len();
+        if moved == Moved::Stayed { Moved::Forward(Vec::new()) } else { moved }
+    }
+
+    /// Show the session at `time`, seconds.
+    pub fn seek(&mut self, time: f64, model: &mut Model) -> Moved {
+        let end = self.end();
+        let time = if time >= end { end } else { time.max(0.0) };
+        // Records are in order of time but for clocks of threads; the first that is later ends what is shown.
+        let to = if time >= end { self.records.len() } else { self.records.partition_point(|record| record.t <= time) };
+        let moved = self.go(to, model);
+        self.time = time;
+        moved
+    }
+
+    /// Show the session after the next probe, or before the last one.
+    pub fn step(&mut self, forward: bool, model: &mut Model) -> Moved {
+        self.playing = false;
+        let ends = |record: &Record| matches!(record.event, Event::ProbeDone { .. });
+        let to = if forward {
+            self.records.iter().skip(self.at).position(ends).map_or(self.records.len(), |next| self.at + next + 1)
+        } else {
+            let before = self.at.saturating_sub(1);
+            self.records.iter().take(before).rposition(ends).map_or(0, |last| last + 1)
+        };
+        let moved = self.go(to, model);
+        self.time = self.at.checked_sub(1).and_then(|last| self.records.get(last)).map_or(0.0, |record| record.t);
+        moved
+    }
+
+    fn go(&mut self, to: usize, model: &mut Model) -> Moved {
+        if to == self.at {
+            return Moved::Stayed;
+        }
+        let back = to < self.at;
+        if back {
+            let kept = self.snapshots.iter().rev().find(|(at, _)| *at <= to);
+            let (at, start) = kept.map_or_else(|| (0, fresh(&model.header)), |(at, model)| (*at, model.clone()));
+            self.at = at;
+            *model = start;
+        }
+        let changes: Vec<Change> = self.records.iter().take(to).skip(self.at).map(|record| model.apply(record)).collect();
+        self.at = to;
+        if back { Moved::Replaced } else { Moved::Forward(changes) }
+    }
+}
+
+fn fresh(header: &Header) -> Model {
+    Model::new(header.clone())
+}

@@ -1,0 +1,195 @@
+//! Where the person is: tab, cursor, what is typed, what lies on top. No facts of the session.
+
+use super::form::Form;
+use super::widgets::matrix::Zoom;
+use crate::matrix::Metric;
+use crate::sample::MoverKind;
+use crate::sweep::SweepSettings;
+
+/// A tab that exists; its number is the same in every version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tab {
+    Sweep,
+    Matrix,
+    Session,
+}
+
+impl Tab {
+    /// All tabs, left to right.
+    pub const ALL: [Self; 3] = [Self::Sweep, Self::Matrix, Self::Session];
+
+    /// The digit that opens it.
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Sweep => 2,
+            Self::Matrix => 3,
+            Self::Session => 8,
+        }
+    }
+
+    /// The name on the tab line.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Sweep => "Sweep",
+            Self::Matrix => "Matrix",
+            Self::Session => "Session",
+        }
+    }
+
+    /// The tab beside this one, round the end.
+    pub fn beside(self, next: bool) -> Self {
+        let at = Self::ALL.iter().position(|tab| *tab == self).unwrap_or(0);
+        let step = if next { 1 } else { Self::ALL.len() - 1 };
+        Self::ALL[(at + step) % Self::ALL.len()]
+    }
+}
+
+/// A question before something that cannot be taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ask {
+    /// leave, although a sweep runs
+    Quit,
+    /// stop the sweep for good
+    Abort,
+}
+
+/// What lies on top of the tabs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Popup {
+    /// all keys; first line shown
+    Help {
+        scroll: usize,
+    },
+    Confirm(Ask),
+}
+
+/// The Matrix tab.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MatrixPanel {
+    /// sender and receiver under the cursor
+    pub cursor: (usize, usize),
+    /// the other corner of the block, if one is being chosen
+    pub anchor: Option<(usize, usize)>,
+    pub metric: Metric,
+    /// message size; `None` for the one that fits
+    pub size: Option<u64>,
+    /// first sample shown in the inspector
+    pub scroll: usize,
+    pub zoom: Zoom,
+    /// rows are receivers instead of senders
+    pub transpose: bool,
+    /// a click holds the cursor where it is while the pointer moves
+    pub pinned: bool,
+    /// which of the suspects was visited last
+    pub suspect: Option<usize>,
+}
+
+impl MatrixPanel {
+    /// Move the cursor down and along the row within `world` ranks; on a transposed matrix rows are receivers.
+    pub fn go(&mut self, down: isize, along: isize, world: usize) {
+        let (rows, columns) = if self.transpose { (along, down) } else { (down, along) };
+        let within = |at: usize, by: isize| at.saturating_add_signed(by).min(world.saturating_sub(1));
+        self.put((within(self.cursor.0, rows), within(self.cursor.1, columns)), world);
+    }
+
+    /// Put the cursor on a pair.
+    pub fn put(&mut self, (from, to): (usize, usize), world: usize) {
+        let last = world.saturating_sub(1);
+        let cursor = (from.min(last), to.min(last));
+        if cursor != self.cursor {
+            self.cursor = cursor;
+            self.scroll = 0;
+        }
+    }
+
+    /// The cell under the cursor, as [`Self::block`] tells it.
+    pub const fn cell(&self) -> ((usize, usize), (usize, usize)) {
+        let (from, to) = self.cursor;
+        ((from, from), (to, to))
+    }
+
+    /// First and last row, first and last column of the block, or of the cell under the cursor.
+    pub fn block(&self) -> ((usize, usize), (usize, usize)) {
+        let (a, b) = (self.cursor, self.anchor.unwrap_or(self.cursor));
+        ((a.0.min(b.0), a.0.max(b.0)), (a.1.min(b.1), a.1.max(b.1)))
+    }
+}
+
+/// Whose lines the log shows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Whose {
+    #[default]
+    All,
+    /// the program's own notices
+    Program,
+    Rank(usize),
+}
+
+/// The Session tab.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionPanel {
+    /// lines between the end of the log and the last one shown; 0 follows
+    pub scroll: usize,
+    pub whose: Whose,
+}
+
+/// A word to the person that goes by itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Notice {
+    pub text: String,
+    /// seconds left to show it
+    pub left: f64,
+    /// true for refusals
+    pub refusal: bool,
+}
+
+/// All of it.
+#[derive(Debug, Clone)]
+pub struct Ui {
+    pub tab: Tab,
+    pub matrix: MatrixPanel,
+    pub form: Form,
+    pub session: SessionPanel,
+    /// the last one is on top
+    pub popups: Vec<Popup>,
+    pub notice: Option<Notice>,
+    /// where the left button went down, if on a cell of the matrix
+    pub pressed: Option<(usize, usize)>,
+    /// the mouse was given back to the terminal
+    pub mouse_released: bool,
+}
+
+impl Ui {
+    /// Seconds that a notice stays.
+    const NOTICE: f64 = 6.0;
+
+    /// A fresh state, with the Sweep tab filled in.
+    pub fn new(tab: Tab, settings: &SweepSettings, movers: Vec<MoverKind>) -> Self {
+        Self {
+            tab,
+            matrix: MatrixPanel::default(),
+            form: Form::new(settings, movers),
+            session: SessionPanel::default(),
+            popups: Vec::new(),
+            notice: None,
+            pressed: None,
+            mouse_released: false,
+        }
+    }
+
+    /// Tell something in one line.
+    pub fn say(&mut self, text: impl Into<String>, refusal: bool) {
+        self.notice = Some(Notice { text: text.into(), left: Self::NOTICE, refusal });
+    }
+
+    /// Let time go by; true if something changed on the screen.
+    pub fn tick(&mut self, seconds: f64) -> bool {
+        let Some(notice) = &mut self.notice else { return false };
+        notice.left -= seconds;
+        let gone = notice.left <= 0.0;
+        if gone {
+            self.notice = None;
+        }
+        gone
+    }
+}

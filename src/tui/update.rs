@@ -1,0 +1,324 @@
+//! Actions -> where the person is now, and what they want.
+
+use super::draw::{HitMap, guess, running};
+use super::feed::Mode;
+use super::form::Field;
+use super::keys::Action;
+use super::state::{Ask, Popup, Tab, Ui, Whose};
+use super::view::{View, cell_at};
+use crate::matrix::Metric;
+use crate::session::{Command, Model, Running};
+use crate::sweep::{Cell, estimate};
+use crate::units::{format_size, plain};
+
+/// What an action asks of the world around the screen's state.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    Nothing,
+    Send(Command),
+    /// leave the screen
+    Leave,
+    /// draw everything again
+    Redraw,
+    NextTheme,
+    /// give the mouse back to the terminal (true), or take it
+    ReleaseMouse(bool),
+    Play(Play),
+}
+
+/// What is wanted of a recorded session's time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Play {
+    Toggle,
+    Step {
+        forward: bool,
+    },
+    Speed {
+        faster: bool,
+    },
+    /// by a share of the session
+    Shift(f64),
+    /// to a share of the session
+    Seek(f64),
+}
+
+/// The facts that an action is judged by.
+#[derive(Clone, Copy)]
+pub struct Facts<'a> {
+    pub model: &'a Model,
+    pub view: &'a View,
+    pub mode: Mode,
+}
+
+impl Ui {
+    /// Do what a key or the mouse asks for.
+    pub fn update(&mut self, action: Action, facts: &Facts<'_>, hits: &HitMap) -> Effect {
+        if let Some(Popup::Help { scroll }) = self.popups.last_mut() {
+            let most = hits.help_scroll;
+            match action {
+                Action::Up => *scroll = scroll.saturating_sub(1),
+                Action::Down => *scroll = (*scroll + 1).min(most),
+                Action::PageUp => *scroll = scroll.saturating_sub(10),
+                Action::PageDown => *scroll = (*scroll + 10).min(most),
+                Action::Home => *scroll = 0,
+                Action::End => *scroll = most,
+                Action::Help | Action::Cancel | Action::Quit => {
+                    self.popups.pop();
+                }
+                Action::Redraw => return Effect::Redraw,
+                Action::NextTheme => return Effect::NextTheme,
+                _ => {}
+            }
+            return Effect::Nothing;
+        }
+        match action {
+            Action::Tab2 => self.tab = Tab::Sweep,
+            Action::Tab3 => self.tab = Tab::Matrix,
+            Action::Tab8 => self.tab = Tab::Session,
+            Action::Tab1 | Action::Tab4 | Action::Tab5 | Action::Tab6 | Action::Tab7 => {
+                self.say(format!("this version has no {}", action.doc().to_lowercase()), false);
+            }
+            Action::NextTab => self.tab = self.tab.beside(true),
+            Action::PrevTab => self.tab = self.tab.beside(false),
+            Action::Help => self.popups.push(Popup::Help { scroll: 0 }),
+            Action::Cancel => self.cancel(),
+            Action::NextTheme => return Effect::NextTheme,
+            Action::Redraw => return Effect::Redraw,
+            Action::ReleaseMouse => {
+                self.mouse_released = !self.mouse_released;
+                self.say(
+                    if self.mouse_released { "the mouse is the terminal's: select text with it" } else { "the mouse is toposcope's" },
+                    false,
+                );
+                return Effect::ReleaseMouse(self.mouse_released);
+            }
+            Action::Quit => {
+                if facts.mode != Mode::Live || !running(facts.model) {
+                    return Effect::Leave;
+                }
+                self.popups.push(Popup::Confirm(Ask::Quit));
+            }
+            Action::PlayPause => return Effect::Play(Play::Toggle),
+            Action::StepBack => return Effect::Play(Play::Step { forward: false }),
+            Action::StepForward => return Effect::Play(Play::Step { forward: true }),
+            Action::SeekBack => return Effect::Play(Play::Shift(-0.05)),
+            Action::SeekForward => return Effect::Play(Play::Shift(0.05)),
+            Action::Faster => return Effect::Play(Play::Speed { faster: true }),
+            Action::Slower => return Effect::Play(Play::Speed { faster: false }),
+            Action::StartSweep | Action::PauseContinue | Action::Abort | Action::Remeasure | Action::RemeasureBlock => {
+                if facts.mode == Mode::Recorded {
+                    self.say("this session was recorded: nothing can be measured in it", true);
+                    return Effect::Nothing;
+                }
+                return self.measure(action, facts);
+            }
+            other => match self.tab {
+                Tab::Sweep => return self.update_form(other, facts, hits),
+                Tab::Matrix => self.update_matrix(other, facts, hits),
+                Tab::Session => self.update_session(other, facts.model, hits),
+            },
+        }
+        Effect::Nothing
+    }
+
+    /// Answer the question on top.
+    pub fn answer(&mut self, yes: bool) -> Effect {
+        let Some(Popup::Confirm(ask)) = self.popups.pop() else { return Effect::Nothing };
+        match (yes, ask) {
+            (true, Ask::Quit) => Effect::Leave,
+            (true, Ask::Abort) => Effect::Send(Command::Abort),
+            (false, _) => Effect::Nothing,
+        }
+    }
+
+    fn cancel(&mut self) {
+        if self.form.typing.is_some() {
+            self.form.cancel();
+        } else if self.popups.pop().is_none() {
+            self.notice = None;
+            self.matrix.anchor = None;
+            self.matrix.pinned = false;
+        }
+    }
+
+    fn measure(&mut self, action: Action, facts: &Facts<'_>) -> Effect {
+        let sweep = facts.model.sweep.as_ref();
+        match action {
+            Action::StartSweep => return self.start(facts),
+            Action::PauseContinue => match sweep.map(|sweep| sweep.running) {
+                Some(Running::Measuring) => return Effect::Send(Command::Pause),
+                Some(Running::Paused) => return Effect::Send(Command::Continue),
+                _ => self.say("no sweep is running", false),
+            },
+            Action::Abort if running(facts.model) => self.popups.push(Popup::Confirm(Ask::Abort)),
+            Action::Abort => self.say("no sweep is running", false),
+            Action::Remeasure => return self.remeasure(facts, false),
+            Action::RemeasureBlock => return self.remeasure(facts, true),
+            _ => {}
+        }
+        Effect::Nothing
+    }
+
+    fn start(&mut self, facts: &Facts<'_>) -> Effect {
+        self.form.accept();
+        if running(facts.model) {
+            self.say("a sweep is running: abort it first, or wait", true);
+            return Effect::Nothing;
+        }
+        let world = facts.model.world();
+        let settings = match self.form.settings(world) {
+            Ok(settings) => settings,
+            Err(error) => {
+                self.form.field = error.field;
+                self.say(error.message, true);
+                return Effect::Nothing;
+            }
+        };
+        let topology = &facts.model.header.topology;
+        let estimate = estimate(&settings, topology, |class| facts.view.typical(class).unwrap_or_else(|| guess(class)));
+        if let Some((host, wanted, available)) = estimate.does_not_fit() {
+            let text = format!("buffers of {} do not fit in the {} of {}", format_size(wanted), format_size(available), plain(host));
+            self.form.field = Field::Sizes;
+            self.say(text, true);
+            return Effect::Nothing;
+        }
+        let lost: Vec<usize> = settings.ranks_of(world).into_iter().filter(|rank| facts.model.lost.contains_key(rank)).collect();
+        if let Some(rank) = lost.first() {
+            self.form.field = Field::Ranks;
+            self.say(format!("rank {rank} is lost: leave it out of the ranks, or start the job again"), true);
+            return Effect::Nothing;
+        }
+        self.form.field = Field::Start;
+        self.say("sweep asked for: the Matrix tab fills as it goes", false);
+        Effect::Send(Command::StartSweep { settings })
+    }
+
+    fn remeasure(&mut self, facts: &Facts<'_>, block: bool) -> Effect {
+        let Some(sweep) = &facts.model.sweep else {
+            self.say("nothing has been measured: start a sweep first", true);
+            return Effect::Nothing;
+        };
+        let ((top, bottom), (left, right)) = if block { self.matrix.block() } else { self.matrix.cell() };
+        let ranks = sweep.settings.ranks_of(facts.model.world());
+        let takes_part = |rank: usize| ranks.binary_search(&rank).is_ok() && !facts.model.lost.contains_key(&rank);
+        let cells: Vec<Cell> = (top..=bottom)
+            .filter(|&from| takes_part(from))
+            .flat_map(|from| (left..=right).filter(|&to| takes_part(to)).map(move |to| cell_at(from, to)))
+            .filter(|cell| sweep.settings.patterns.contains(&cell.pattern))
+            .collect();
+        if cells.is_empty() {
+            self.say("not part of the sweep, or lost: choose another pair, or start a sweep with it", true);
+            return Effect::Nothing;
+        }
+        let key = facts.view.key;
+        let shown = if key.metric == Metric::SmallTime { key.small } else { key.bytes };
+        // One cell at every size, for its curve; a block only at what is shown.
+        let bytes = (block && cells.len() > 1 && sweep.settings.sizes.contains(&shown)).then_some(shown);
+        let what = bytes.map_or_else(|| "every size".to_owned(), format_size);
+        let count = cells.len();
+        self.say(format!("measuring {count} cell{} again, {what}", if count == 1 { "" } else { "s" }), false);
+        self.matrix.anchor = None;
+        Effect::Send(Command::Remeasure { cells, bytes })
+    }
+
+    fn update_form(&mut self, action: Action, facts: &Facts<'_>, hits: &HitMap) -> Effect {
+        if facts.mode == Mode::Recorded && !matches!(action, Action::PageUp | Action::PageDown) {
+            return Effect::Nothing;
+        }
+        let page = hits.placement_rows.max(1);
+        let last = facts.model.world().saturating_sub(hits.placement_rows);
+        match action {
+            Action::Up => self.form.step(false),
+            Action::Down => self.form.step(true),
+            Action::Left => self.form.choose(false),
+            Action::Right => self.form.choose(true),
+            Action::Home => self.form.go(Field::ALL[0]),
+            Action::End => self.form.go(Field::Start),
+            Action::PageUp => self.form.scroll = self.form.scroll.saturating_sub(page),
+            Action::PageDown => self.form.scroll = (self.form.scroll + page).min(last),
+            Action::Increase => self.form.count(true),
+            Action::Decrease => self.form.count(false),
+            Action::Toggle if self.form.field == Field::Start => return self.measure(Action::PauseContinue, facts),
+            Action::Toggle if self.form.field.is_choice() => self.form.choose(true),
+            Action::Toggle => self.form.edit(),
+            _ => {}
+        }
+        Effect::Nothing
+    }
+
+    fn update_matrix(&mut self, action: Action, facts: &Facts<'_>, hits: &HitMap) {
+        let world = facts.model.world();
+        let step = hits.matrix.step() as isize;
+        let panel = &mut self.matrix;
+        match action {
+            Action::Up => panel.go(-step, 0, world),
+            Action::Down => panel.go(step, 0, world),
+            Action::Left => panel.go(0, -step, world),
+            Action::Right => panel.go(0, step, world),
+            Action::PageUp | Action::PageDown => {
+                let at = if panel.transpose { panel.cursor.1 } else { panel.cursor.0 };
+                let to = beside_host(facts.model, at, action == Action::PageDown);
+                panel.go(to as isize - at as isize, 0, world);
+            }
+            Action::Home => panel.put((0, 0), world),
+            Action::End => panel.put((world, world), world),
+            Action::NextMetric => panel.metric = panel.metric.next(),
+            Action::NextSize | Action::PrevSize => {
+                let sizes = facts.model.cells.sizes();
+                let at = sizes.iter().position(|&size| size == facts.view.key.bytes).unwrap_or(0);
+                let to = if action == Action::NextSize { (at + 1).min(sizes.len().saturating_sub(1)) } else { at.saturating_sub(1) };
+                panel.size = sizes.get(to).copied();
+            }
+            Action::Transpose => panel.transpose = !panel.transpose,
+            Action::Zoom => panel.zoom = panel.zoom.next(),
+            Action::Select => panel.anchor = if panel.anchor.is_none() { Some(panel.cursor) } else { None },
+            Action::NextSuspect => {
+                let suspects = facts.view.insight.suspects();
+                if !suspects.is_empty() {
+                    let next = panel.suspect.map_or(0, |last| (last + 1) % suspects.len());
+                    panel.put(suspects[next], world);
+                    panel.suspect = Some(next);
+                }
+            }
+            Action::SamplesUp => panel.scroll = panel.scroll.saturating_sub(1),
+            Action::SamplesDown => panel.scroll = (panel.scroll + 1).min(hits.samples.map_or(0, |(_, most)| most)),
+            _ => {}
+        }
+    }
+
+    fn update_session(&mut self, action: Action, model: &Model, hits: &HitMap) {
+        let (area, most) = hits.log.unwrap_or_default();
+        let page = usize::from(area.height.saturating_sub(3)).max(1);
+        let panel = &mut self.session;
+        match action {
+            Action::Up => panel.scroll = (panel.scroll + 1).min(most),
+            Action::Down => panel.scroll = panel.scroll.min(most).saturating_sub(1),
+            Action::PageUp => panel.scroll = (panel.scroll + page).min(most),
+            Action::PageDown => panel.scroll = panel.scroll.min(most).saturating_sub(page),
+            Action::Home => panel.scroll = most,
+            Action::End => panel.scroll = 0,
+            Action::Left | Action::Right => {
+                let mut all = vec![Whose::All, Whose::Program];
+                let ranks: std::collections::BTreeSet<usize> = model.log.iter().filter_map(|line| line.rank).collect();
+                all.extend(ranks.into_iter().map(Whose::Rank));
+                let at = all.iter().position(|whose| *whose == panel.whose).unwrap_or(0);
+                let step = if action == Action::Right { 1 } else { all.len() - 1 };
+                panel.whose = all[(at + step) % all.len()];
+                panel.scroll = 0;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The first rank of the next host, or of this one or the one before; eight ranks further where there is one host.
+fn beside_host(model: &Model, at: usize, next: bool) -> usize {
+    let ranks = &model.header.topology.ranks;
+    let starts = |rank: usize| rank == 0 || ranks.get(rank).map(|p| &p.host) != ranks.get(rank - 1).map(|p| &p.host);
+    let found = if next { (at + 1..ranks.len()).find(|&rank| starts(rank)) } else { (1..at).rev().find(|&rank| starts(rank)) };
+    match found {
+        Some(rank) => rank,
+        None if next => (at + 8).min(ranks.len().saturating_sub(1)),
+        None => at.saturating_sub(8),
+    }
+}

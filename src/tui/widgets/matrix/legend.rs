@@ -1,0 +1,77 @@
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Span;
+
+use super::MatrixView;
+use super::frame::right;
+use super::paint::{Painter, color};
+use crate::matrix::Metric;
+use crate::ramp::State;
+
+/// Steps of the scale.
+const STEPS: usize = 12;
+
+/// Draw the key of the glyphs and the scale with its ends and unit; the scale goes first where room is short.
+pub(super) fn draw(view: &MatrixView<'_>, painter: &Painter, area: Rect, buffer: &mut Buffer) {
+    let (dim, text) = (view.theme.style("ui.text.dim"), view.theme.style("ui.text"));
+    let mut left = area.x + 1;
+    let mut end = area.right().saturating_sub(1);
+    if let Some(domain) = painter.domain {
+        let all = view.grid.all();
+        let (least, most) = match painter.metric {
+            Metric::Bandwidth => (all.worst, all.best),
+            Metric::SmallTime => (all.best, all.worst),
+            Metric::Asymmetry => (-all.worst.abs(), all.worst.abs()),
+        };
+        // What lies beyond an end is drawn in the end's colour, and this says so.
+        let beyond = |is: bool, sign: &'static str| if is { sign } else { "" };
+        let low = format!("{}{}", beyond(least < domain.lo, "≤"), painter.metric.format(domain.lo, painter.unit));
+        let high = format!("{}{}", beyond(most > domain.hi, "≥"), painter.metric.format(domain.hi, painter.unit));
+        let high = format!("{high} {}", painter.unit.name).trim_end().to_owned();
+        let width = |text: &str| Span::raw(text).width() as u16;
+        let room = usize::from(end.saturating_sub(left)).saturating_sub(usize::from(width(&low) + width(&high)) + 2);
+        let steps = STEPS.min(room);
+        if steps >= 3 {
+            end -= width(&high);
+            buffer.set_string(end, area.y, &high, text);
+            let mut shades = painter.ramp.legend(steps);
+            if painter.metric == Metric::SmallTime {
+                shades.reverse();
+            }
+            end -= 1 + steps as u16;
+            for (x, shade) in (end..).zip(shades) {
+                if let Some(cell) = buffer.cell_mut((x, area.y)) {
+                    match shade.glyph {
+                        Some(glyph) => cell.set_char(glyph).set_style(Style::default().fg(color(shade.paint))),
+                        None => cell.set_char(' ').set_style(Style::default().bg(color(shade.paint))),
+                    };
+                }
+            }
+            end -= 1 + width(&low);
+            right(buffer, end, area.y, width(&low), &low, text);
+            end = end.saturating_sub(2);
+        }
+    }
+    for state in State::ALL {
+        let name = format!(" {}", state.name());
+        let width = 1 + Span::raw(name.as_str()).width() as u16;
+        if left + width > end {
+            break;
+        }
+        let look = painter.pixel(Some(match state {
+            State::Missing => crate::matrix::Value::Missing,
+            State::Waived => crate::matrix::Value::Waived,
+            State::Timeout => crate::matrix::Value::Timeout,
+            State::Corrupt => crate::matrix::Value::Corrupt,
+        }));
+        let style = match (look.glyph, state) {
+            // The colour that its pixels have, with its glyph on it.
+            (None, _) => painter.on_paint(look.paint),
+            (Some(_), _) => painter.state_style(state),
+        };
+        buffer.set_string(left, area.y, state.glyph().to_string(), style);
+        buffer.set_string(left + 1, area.y, name, dim);
+        left += width + 2;
+    }
+}

@@ -1,0 +1,191 @@
+use ratatui::style::{Color, Modifier, Style};
+
+use super::MatrixView;
+use crate::matrix::{Domain, Metric, Unit, Value};
+use crate::ramp::{Level, Map, Paint, Ramp, Rgb, Shade, State, nearest_index, text_on, xterm};
+use crate::tui::theme::{Theme, rgb_of, sixteen};
+
+/// Share of the accent in a selected pixel.
+const SELECTED: f64 = 0.45;
+
+/// Values -> looks, for one frame.
+pub(super) struct Painter<'a> {
+    pub theme: &'a Theme,
+    pub metric: Metric,
+    pub domain: Option<Domain>,
+    pub unit: Unit,
+    pub ramp: Ramp,
+    level: Level,
+    dark: bool,
+    /// colour of the cursor
+    pub accent: Paint,
+}
+
+impl<'a> Painter<'a> {
+    pub(super) fn new(view: &MatrixView<'a>) -> Self {
+        let (theme, metric) = (view.theme, view.grid.metric());
+        let domain = view.grid.domain();
+        let map = if metric == Metric::Asymmetry { Map::Diverging } else { Map::Sequential };
+        let level = theme.level();
+        let accent = match theme.style("ui.border.focus").fg {
+            Some(color) if level >= Level::Ansi256 => rgb_of(color).map_or(Paint::Plain, |rgb| exact(rgb, level)),
+            _ => Paint::Plain,
+        };
+        Self {
+            theme,
+            metric,
+            domain,
+            unit: metric.unit(domain.map_or(f64::NAN, |domain| domain.hi)),
+            ramp: Ramp::new(map, level),
+            level,
+            dark: theme.dark(),
+            accent,
+        }
+    }
+
+    /// True if a cell's ground carries its value.
+    pub(super) fn fills(&self) -> bool {
+        self.ramp.fills()
+    }
+
+    pub(super) fn shade(&self, value: f64) -> Shade {
+        let position = self.domain.map_or(0.0, |domain| domain.position(value));
+        // Dark is bad in every map: a long time as much as a low bandwidth.
+        self.ramp.shade(if self.metric == Metric::SmallTime { 1.0 - position } else { position })
+    }
+
+    /// A value's digits in at most `width` columns; `…` if two significant digits do not fit.
+    pub(super) fn number(&self, value: f64, width: usize) -> String {
+        let full = self.metric.format(value, self.unit);
+        if full.chars().count() <= width {
+            return full;
+        }
+        let scaled = value / self.unit.scale;
+        let sign = if self.metric == Metric::Asymmetry { "+" } else { "" };
+        for decimals in (0..4).rev() {
+            let text = if sign.is_empty() { format!("{scaled:.decimals$}") } else { format!("{scaled:+.decimals$}") };
+            let significant = text.trim_start_matches(['+', '-', '0', '.']).chars().filter(char::is_ascii_digit).count();
+            if text.len() <= width && (significant >= 2 || decimals == 0 && scaled.abs() >= 0.95) {
+                return text;
+            }
+        }
+        "…".to_owned()
+    }
+
+    /// Columns that the numbers of this matrix need at least.
+    pub(super) fn least_width(&self) -> u16 {
+        let Some(domain) = self.domain else { return 4 };
+        let fits = |width: usize| [domain.lo, domain.hi].into_iter().all(|value| self.number(value, width) != "…");
+        (3..=6).find(|&width| fits(width)).unwrap_or(6) as u16
+    }
+
+    /// A colour of the ramp or of a state as the ground (or the glyph) of a pixel.
+    pub(super) fn pixel(&self, shown: Option<Value>) -> Look {
+        match shown {
+            Some(Value::Known(value)) => {
+                let shade = self.shade(value);
+                Look { paint: shade.paint, glyph: shade.glyph }
+            }
+            Some(state) => {
+                let state = state_of(state);
+                let glyph = (!self.fills()).then(|| state.glyph());
+                Look { paint: state.paint(self.level, self.dark), glyph }
+            }
+            None => {
+                let line = exact(self.theme.ground().blend(self.theme.text(), 0.08), self.level);
+                Look { paint: if self.fills() { line } else { Paint::Plain }, glyph: (!self.fills()).then_some(' ') }
+            }
+        }
+    }
+
+    /// A pixel inside a selection.
+    pub(super) fn selected(&self, look: Look) -> Look {
+        match (rgb_of_paint(look.paint), rgb_of_paint(self.accent)) {
+            (Some(rgb), Some(accent)) if self.fills() => Look { paint: exact(rgb.blend(accent, SELECTED), self.level), ..look },
+            _ => look,
+        }
+    }
+
+    /// Text and its style for a cell with digits.
+    pub(super) fn cell(&self, value: Value, diagonal: bool, width: usize) -> (String, Style) {
+        let dim = self.theme.style("ui.text.dim");
+        match value {
+            // A copy inside a rank is no transfer: told, but outside the colours.
+            Value::Known(value) if diagonal => (self.number(value, width), dim),
+            Value::Known(value) => {
+                let text = self.number(value, width);
+                let style = match self.shade(value).rgb().filter(|_| self.fills()) {
+                    Some(ground) => self.on(ground),
+                    None => self.theme.style("ui.text"),
+                };
+                (text, style)
+            }
+            state => {
+                let state = state_of(state);
+                (state.glyph().to_string(), self.state_style(state))
+            }
+        }
+    }
+
+    /// How a state's glyph stands out.
+    pub(super) fn state_style(&self, state: State) -> Style {
+        match state {
+            State::Missing => self.theme.style("state.missing"),
+            State::Waived => self.theme.style("ui.text.dim"),
+            State::Timeout | State::Corrupt => match state.paint(self.level, self.dark) {
+                Paint::Plain => Style::default().add_modifier(Modifier::BOLD | Modifier::REVERSED),
+                paint if self.fills() => rgb_of_paint(paint).map(|ground| self.on(ground)).unwrap_or_default().add_modifier(Modifier::BOLD),
+                paint => Style::default().fg(color(paint)).add_modifier(Modifier::BOLD),
+            },
+        }
+    }
+
+    /// A glyph on a pixel of this colour.
+    pub(super) fn on_paint(&self, paint: Paint) -> Style {
+        rgb_of_paint(paint).map(|ground| self.on(ground)).unwrap_or_default()
+    }
+
+    /// Text that reads on a ground.
+    pub(super) fn on(&self, ground: Rgb) -> Style {
+        Style::default().fg(color(exact(text_on(ground), self.level))).bg(color(exact(ground, self.level)))
+    }
+}
+
+/// How a pixel looks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Look {
+    pub paint: Paint,
+    pub glyph: Option<char>,
+}
+
+/// The state of a value that is not known.
+pub(super) fn state_of(value: Value) -> State {
+    match value {
+        Value::Waived => State::Waived,
+        Value::Timeout => State::Timeout,
+        Value::Corrupt => State::Corrupt,
+        Value::Missing | Value::Known(_) => State::Missing,
+    }
+}
+
+/// As ratatui says it.
+pub(super) fn color(paint: Paint) -> Color {
+    match paint {
+        Paint::Rgb(Rgb(r, g, b)) => Color::Rgb(r, g, b),
+        Paint::Index(index) if index < 16 => sixteen(index),
+        Paint::Index(index) => Color::Indexed(index),
+        Paint::Plain => Color::Reset,
+    }
+}
+
+fn rgb_of_paint(paint: Paint) -> Option<Rgb> {
+    match paint {
+        Paint::Rgb(rgb) => Some(rgb),
+        Paint::Index(index) => Some(xterm(index)),
+        Paint::Plain => None,
+    }
+}
+
+fn exact(rgb: Rgb, level: Level) -> Paint {
+    if level == Level::Ansi256 { Paint::Index(nearest_index(rgb)) } else { Paint::Rgb(rgb) }
+}
