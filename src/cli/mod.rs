@@ -1,12 +1,17 @@
 //! Arguments, exit codes, and the wiring of everything below.
 
 mod args;
+mod doctor;
 mod facts;
 mod files;
+mod job;
 mod live;
+#[cfg(feature = "tui")]
+mod look;
 mod recorder;
 mod settings;
 mod summary;
+mod watch;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -14,7 +19,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Parser;
 
-use crate::launch::job::{self, Job};
+use crate::launch::job::{Job, detect};
 use crate::launch::terminal;
 use args::{Cli, Commands};
 
@@ -29,7 +34,7 @@ const WRONG: u8 = 2;
 pub fn main() -> ExitCode {
     // Before any thread starts: drawing from the background must not stop the process.
     let _ = terminal::block_stop_signals();
-    let job = job::detect();
+    let job = detect();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -57,8 +62,8 @@ fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {
         None => live::start(&global, &sweep, live::Mode::Screen, job),
         Some(Commands::Sweep { sweep, out, json }) => live::start(&global, &sweep, live::Mode::Headless { out, json }, job),
         Some(Commands::Discover { json }) => live::start(&global, &sweep, live::Mode::Discover { json }, job),
-        Some(Commands::Run(run)) => files::run(&global, &run),
-        Some(Commands::Attach { socket }) => files::attach(&global, socket.as_deref()),
+        Some(Commands::Run(run)) => job::run(&global, &run),
+        Some(Commands::Attach { socket }) => job::attach(&global, socket.as_deref()),
         Some(Commands::Open { session }) => files::open(&global, &session),
         Some(Commands::Export { session, format, out, metric, size, cells }) => {
             files::export(&global, &session, &files::Wanted { format, out, metric, size, cells })

@@ -91,8 +91,8 @@ impl<'a> Conductor<'a> {
     }
 
     /// The engine, for leaving.
-    pub fn engine(&mut self) -> &mut dyn Engine {
-        self.engine.as_mut()
+    pub fn into_engine(self) -> Box<dyn Engine> {
+        self.engine
     }
 
     /// True if a probe timed out, was waived or brought wrong bytes, or a rank was lost.
@@ -178,7 +178,7 @@ impl<'a> Conductor<'a> {
 
     fn begin(&mut self, start: Start) {
         let Start { settings, done, takes, resumed } = start;
-        self.takes.extend(takes);
+        self.takes = takes.into_iter().collect();
         if let Err(refusal) = self.ready(&settings) {
             self.blemished = true;
             self.notice(format!("the sweep was not started: {refusal}"));

@@ -81,6 +81,8 @@ pub enum Change {
     },
     /// anything may have changed but the samples
     State,
+    /// a new sweep: no cell has a sample any more
+    Cleared,
 }
 
 /// The facts of a session: the fold of its events.
@@ -181,10 +183,13 @@ impl Model {
                     progress.done += u64::from(count.min(settings.repeats));
                 }
             }
+        } else {
+            // Other settings, other numbers: a matrix shows one sweep. The earlier one stays in the session's file.
+            self.cells = Cells::default();
         }
         self.sweep = Some(state);
         self.closed = false;
-        Change::State
+        if resumed { Change::State } else { Change::Cleared }
     }
 
     fn probe_done(&mut self, id: u64, samples: &[Sample], t: f64) -> Change {

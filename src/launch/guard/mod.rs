@@ -186,4 +186,3 @@ fn launcher_stderr() -> Option<File> {
 pub fn command_line() -> Option<String> {
     launchers().pop().or_else(process::Stat::own)?.command_line()
 }
-

@@ -70,8 +70,7 @@ struct Watch<'a> {
 
 /// Watch until rank 0 lets go or ends; in the latter case put the terminal back and tell.
 pub(super) fn watch(mut words: UnixStream, status: &File, out: &File) -> io::Result<()> {
-    let mut watch =
-        Watch { out, saved: None, entered: false, launchers: Vec::new(), ranks: Vec::new(), case: Case::default() };
+    let mut watch = Watch { out, saved: None, entered: false, launchers: Vec::new(), ranks: Vec::new(), case: Case::default() };
     let mut pending = Vec::new();
     words.set_nonblocking(true)?;
     loop {

@@ -1,0 +1,75 @@
+//! Commands that only tell something.
+
+use std::fmt::Write;
+
+use anyhow::Result;
+
+use super::args::SchemaOf;
+use super::{FINE, print};
+use crate::topology::Topology;
+use crate::units::{format_ranks, format_size};
+
+/// Where the ranks sit, as a table or as JSON.
+pub(super) fn placement(topology: &Topology, json: bool) -> String {
+    if json {
+        return format!("{}\n", serde_json::to_string_pretty(topology).unwrap_or_default());
+    }
+    let mut text = String::from("rank  host              pid      cores         NUMA  cache      memory free of all\n");
+    for rank in &topology.ranks {
+        let numa = rank.numa.map_or_else(|| "–".to_owned(), |node| node.to_string());
+        let _ = writeln!(
+            text,
+            "{:<4}  {:<16}  {:<7}  {:<12}  {numa:<4}  {:<9}  {} of {}",
+            rank.rank,
+            rank.host,
+            rank.pid,
+            format_ranks(&rank.cores),
+            if rank.cache > 0 { format_size(rank.cache) } else { "–".to_owned() },
+            format_size(rank.memory_available >> 20 << 20),
+            format_size(rank.memory_total >> 20 << 20),
+        );
+    }
+    text
+}
+
+/// What this build and this machine can do.
+pub(super) fn doctor(json: bool) -> Result<u8> {
+    let mut out = std::io::stdout().lock();
+    Ok(super::doctor::run(json, &mut out)?)
+}
+
+/// The key table.
+#[cfg(feature = "tui")]
+pub(super) fn keys() -> Result<u8> {
+    print(&crate::tui::keys::table(&crate::tui::keys::Keymap::load(super::look::keys()?.as_deref())?));
+    Ok(FINE)
+}
+
+#[cfg(not(feature = "tui"))]
+pub(super) fn keys() -> Result<u8> {
+    anyhow::bail!("this program was built without the screen (feature tui)")
+}
+
+/// The themes there are.
+#[cfg(feature = "tui")]
+pub(super) fn themes() -> Result<u8> {
+    let themes = crate::tui::theme::Themes::new(super::look::themes());
+    let text: Vec<String> = themes.names().into_iter().map(|name| name + "\n").collect();
+    print(&text.concat());
+    Ok(FINE)
+}
+
+#[cfg(not(feature = "tui"))]
+pub(super) fn themes() -> Result<u8> {
+    anyhow::bail!("this program was built without the screen (feature tui)")
+}
+
+/// A schema of what this program writes.
+pub(super) fn schema(of: SchemaOf) -> Result<u8> {
+    print(match of {
+        SchemaOf::Calibration => crate::export::CALIBRATION_SCHEMA,
+        SchemaOf::Header => crate::session::HEADER_SCHEMA,
+        SchemaOf::Event => crate::session::EVENT_SCHEMA,
+    });
+    Ok(FINE)
+}

@@ -1,0 +1,112 @@
+//! Recorded sessions: opened, and written as something else.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use super::args::Format;
+use super::{FINE, print};
+use crate::export;
+use crate::session::Model;
+use crate::session::store::{self, Recorded};
+
+/// What `toposcope export` was asked for.
+pub(super) struct Wanted {
+    pub(super) format: Format,
+    pub(super) out: PathBuf,
+    pub(super) metric: String,
+    pub(super) size: Option<String>,
+    pub(super) cells: String,
+}
+
+/// The facts of a recorded session, as it ended.
+pub(super) fn fold(recorded: &Recorded) -> Model {
+    let mut model = Model::new(recorded.header.clone());
+    for record in &recorded.records {
+        model.apply(record);
+    }
+    model
+}
+
+/// Write a session as a calibration, a table or a picture.
+pub(super) fn export(global: &super::args::Global, session: &Path, wanted: &Wanted) -> Result<u8> {
+    let recorded = store::read(session)?;
+    let model = fold(&recorded);
+    match wanted.format {
+        Format::Calibration => export::write_calibration(&model, &wanted.out)?,
+        Format::Csv => export::write_csv(&model, &wanted.out)?,
+        Format::Svg => {
+            let picture = picture(global, &model, wanted)?;
+            fs::write(&wanted.out, picture).with_context(|| format!("--out {}", wanted.out.display()))?;
+        }
+    }
+    print(&format!("{}\n", wanted.out.display()));
+    Ok(FINE)
+}
+
+#[cfg(not(feature = "tui"))]
+fn picture(_: &super::args::Global, _: &Model, _: &Wanted) -> Result<String> {
+    bail!("pictures are drawn by the screen, and this program was built without it (feature tui)")
+}
+
+#[cfg(feature = "tui")]
+fn picture(global: &super::args::Global, model: &Model, wanted: &Wanted) -> Result<String> {
+    use crate::matrix::Metric;
+    use crate::tui::{Tab, Ui, picture};
+    let metric = match wanted.metric.as_str() {
+        "bandwidth" => Metric::Bandwidth,
+        "time" => Metric::SmallTime,
+        "asymmetry" => Metric::Asymmetry,
+        other => bail!("--metric: {other:?} is not one of bandwidth, time, asymmetry"),
+    };
+    let cells = wanted.cells.split_once('x').and_then(|(w, h)| Some((w.trim().parse().ok()?, h.trim().parse().ok()?)));
+    let Some((width, height)) = cells.filter(|&(w, h): &(u16, u16)| (60..=500).contains(&w) && (18..=300).contains(&h)) else {
+        bail!("--cells: {:?} is not a size in characters between 60x18 and 500x300", wanted.cells);
+    };
+    let settings = model.sweep.as_ref().map(|sweep| sweep.settings.clone()).unwrap_or_default();
+    let movers = vec![settings.mover];
+    let mut ui = Ui::new(Tab::Matrix, &settings, movers);
+    ui.matrix.metric = metric;
+    if let Some(text) = &wanted.size {
+        let bytes = crate::units::parse_size(text).context("--size")?;
+        if !model.cells.sizes().contains(&bytes) {
+            let sizes: Vec<String> = model.cells.sizes().iter().map(|&size| crate::units::format_size(size)).collect();
+            bail!("--size: nothing was measured at {text}; there is {}", sizes.join(", "));
+        }
+        ui.matrix.size = Some(bytes);
+    }
+    let look = super::look::look(global, crate::ramp::Level::TrueColor)?;
+    let canvas = picture(model, &ui, &look, width, height);
+    Ok(export::svg::svg(&canvas, &format!("toposcope {}", model.header.name)))
+}
+
+/// Open a recorded session on this terminal.
+#[cfg(feature = "tui")]
+pub(super) fn open(global: &super::args::Global, session: &Path) -> Result<u8> {
+    use crate::tui::{Drained, Feed, Mode};
+
+    struct Replay(Vec<crate::session::Record>);
+
+    impl Feed for Replay {
+        fn drain(&mut self) -> Drained {
+            Drained { records: std::mem::take(&mut self.0), ended: None }
+        }
+
+        fn send(&mut self, _: crate::session::Command) {}
+
+        fn mode(&self) -> Mode {
+            Mode::Recorded
+        }
+    }
+
+    let recorded = store::read(session)?;
+    let settings = fold(&recorded).sweep.map(|sweep| sweep.settings).unwrap_or_default();
+    let movers = vec![settings.mover];
+    super::watch::screen::alone(global, recorded.header, Box::new(Replay(recorded.records)), settings, movers)
+}
+
+#[cfg(not(feature = "tui"))]
+pub(super) fn open(_: &super::args::Global, _: &Path) -> Result<u8> {
+    bail!("this program was built without the screen (feature tui)")
+}

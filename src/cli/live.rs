@@ -1,0 +1,408 @@
+//! A live job: engine, session, screen or none, socket, guard, all tied together around the conductor.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use super::args::{EngineArg, Global, SweepArgs};
+use super::recorder::Recorder;
+use super::{FINE, FOUND, WRONG, settings, summary};
+use crate::config;
+use crate::discover::{self, Machine};
+use crate::launch::chatter::Chatter;
+use crate::launch::guard::{self, Guard};
+use crate::launch::job::Job;
+#[cfg(feature = "mpi")]
+use crate::launch::signals;
+use crate::launch::terminal::{self, Terminal};
+use crate::launch::{LaunchError, Member};
+use crate::measure::{Conductor, Gate, Start};
+use crate::sample::EngineKind;
+use crate::session::store::Store;
+use crate::session::{Command, Event, Header, Model, Record};
+use crate::sweep::SweepSettings;
+use crate::transport::{Engine, threads::Threads};
+
+/// What a live job is for.
+pub(super) enum Mode {
+    /// a person watches and commands
+    Screen,
+    /// one sweep, then the end
+    Headless { out: Option<PathBuf>, json: bool },
+    /// only where the ranks sit
+    Discover { json: bool },
+}
+
+/// Start, whoever this process is.
+pub(super) fn start(global: &Global, args: &SweepArgs, mode: Mode, job: Option<Job>) -> Result<u8> {
+    let kind = match (args.engine, job) {
+        (Some(EngineArg::Threads), _) | (None, None) => EngineKind::Threads,
+        (Some(EngineArg::Mpi), _) | (None, Some(_)) => EngineKind::Mpi,
+    };
+    if kind == EngineKind::Threads && job.is_some_and(|job| job.rank > 0) {
+        bail!("--engine threads measures one process; start it without the launcher");
+    }
+    if kind == EngineKind::Mpi && !cfg!(feature = "mpi") {
+        bail!(
+            "this program was built without MPI. Build it with the compiler of this job's MPI: \
+             MPICC=mpicc cargo build --release --features mpi (needs mpicc and libclang), and start target/release/toposcope"
+        );
+    }
+    if kind == EngineKind::Threads {
+        return root(global, args, mode, None, || {
+            let ranks = settings::threads(args, discover::allowed_cores().len())?;
+            Ok(Box::new(Threads::start(ranks)?))
+        });
+    }
+    mpi(global, args, mode, job)
+}
+
+#[cfg(not(feature = "mpi"))]
+fn mpi(_: &Global, _: &SweepArgs, _: Mode, _: Option<Job>) -> Result<u8> {
+    bail!("this program was built without MPI")
+}
+
+#[cfg(feature = "mpi")]
+fn mpi(global: &Global, args: &SweepArgs, mode: Mode, job: Option<Job>) -> Result<u8> {
+    use crate::transport::mpi::{Left, Role, join};
+    let world = job.map_or(1, |job| job.world);
+    if job.is_some() {
+        signals::die_with_parent().context("could not tie this rank's life to its launcher's")?;
+    }
+    if job.is_none_or(|job| job.rank == 0) {
+        return root(global, args, mode, job, || match join(world)? {
+            Role::Root(engine) => Ok(engine as Box<dyn Engine>),
+            Role::Worker(_) => bail!("the launcher calls this process rank 0, its MPI library does not"),
+        });
+    }
+    signals::watch_as_worker().context("could not watch for signals")?;
+    let mut chatter = Chatter::begin()?;
+    let left = match join(world) {
+        Ok(Role::Worker(worker)) => worker.serve(|| chatter.lines()),
+        Ok(Role::Root(_)) => bail!("the launcher calls this process another rank than 0, its MPI library does not"),
+        Err(error) => {
+            chatter.end();
+            return Err(error.into());
+        }
+    };
+    chatter.end();
+    if left != Left::Together {
+        // Without MPI_Finalize and without destructors: either would wait for transfers that were given up.
+        signal_hook::low_level::exit(i32::from(if left == Left::Orphaned { WRONG } else { FOUND }));
+    }
+    Ok(FINE)
+}
+
+/// Everything that rank 0 holds besides the engine.
+pub(super) struct House {
+    chatter: Option<Chatter>,
+    pub(super) guard: Option<Guard>,
+    pub(super) terminal: Option<Terminal>,
+    pub(super) stderr: File,
+}
+
+impl House {
+    fn open(mode: &Mode, job: Option<&Job>) -> Result<Self> {
+        let screen = matches!(mode, Mode::Screen) && cfg!(feature = "tui");
+        let chatter = if screen || job.is_some() { Some(Chatter::begin()?) } else { None };
+        let stderr = match &chatter {
+            Some(chatter) => chatter.stderr.try_clone(),
+            None => rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3).map(File::from).map_err(Into::into),
+        };
+        let mut house = Self { chatter, guard: None, terminal: None, stderr: stderr.context("standard error")? };
+        if screen {
+            match terminal::find(job, house.chatter.as_ref().map(|chatter| &chatter.stdout)) {
+                Ok(terminal) => house.terminal = Some(terminal),
+                // A job without a terminal is a batch job: it serves its socket.
+                Err(LaunchError::NoTerminal { why }) if job.is_some() => {
+                    let _ = writeln!(house.stderr, "toposcope: no terminal here ({why}); watch this job with: toposcope attach");
+                }
+                Err(error) => {
+                    house.quiet();
+                    return Err(error).context("toposcope sweep measures without a screen");
+                }
+            }
+        }
+        if house.terminal.is_some() || job.is_some() {
+            match Guard::start(house.terminal.as_ref(), &house.stderr) {
+                Ok(guard) => house.guard = Some(guard),
+                Err(error) => {
+                    house.quiet();
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(house)
+    }
+
+    /// Give standard output and error back.
+    fn quiet(&mut self) {
+        if let Some(chatter) = self.chatter.take() {
+            for line in chatter.end() {
+                let _ = writeln!(self.stderr, "{line}");
+            }
+        }
+    }
+}
+
+fn root(global: &Global, args: &SweepArgs, mode: Mode, job: Option<Job>, engine: impl FnOnce() -> Result<Box<dyn Engine>>) -> Result<u8> {
+    let mut house = House::open(&mode, job.as_ref())?;
+    let done = engine().and_then(|engine| with_engine(global, args, mode, engine, &mut house));
+    if let Some(guard) = house.guard.take() {
+        guard.dismiss();
+    }
+    let (done, mut engine) = match done {
+        Ok(done) => done,
+        Err(error) => {
+            house.quiet();
+            // Other ranks wait for orders: the job ends with this process, which must not wait for them either.
+            if job.is_some() {
+                let _ = writeln!(house.stderr, "toposcope: {error:#}");
+                signal_hook::low_level::exit(i32::from(WRONG));
+            }
+            return Err(error);
+        }
+    };
+    house.quiet();
+    super::print(&done.text);
+    engine.finish();
+    if job.is_some() && done.untidy {
+        signal_hook::low_level::exit(i32::from(done.code));
+    }
+    Ok(done.code)
+}
+
+/// What a job came to.
+struct Done {
+    code: u8,
+    /// for standard output
+    text: String,
+    /// ranks or transfers were given up: no destructor may wait for them
+    untidy: bool,
+}
+
+fn with_engine(
+    global: &Global,
+    args: &SweepArgs,
+    mode: Mode,
+    engine: Box<dyn Engine>,
+    house: &mut House,
+) -> Result<(Done, Box<dyn Engine>)> {
+    if let Mode::Discover { json } = mode {
+        let text = super::facts::placement(engine.topology(), json);
+        return Ok((Done { code: FINE, text, untidy: false }, engine));
+    }
+    let session = Session::open(global, args, engine.as_ref())?;
+    let members: Vec<Member> = engine.topology().ranks.iter().map(Member::from).collect();
+    if let Some(guard) = &house.guard {
+        guard.ranks(&members);
+    }
+    run(global, mode, engine, house, session)
+}
+
+/// The session of this job: new, or taken up.
+struct Session {
+    store: Store,
+    header: Header,
+    records: Vec<Record>,
+    /// what to measure first, or what the Sweep tab offers
+    settings: SweepSettings,
+    start: Option<Start>,
+    next_probe: u64,
+    resume: String,
+}
+
+impl Session {
+    fn open(global: &Global, args: &SweepArgs, engine: &dyn Engine) -> Result<Self> {
+        let topology = engine.topology();
+        let (kind, world) = (engine.kind(), topology.world());
+        if let Some(folder) = &args.resume {
+            return Self::resume(folder, args, engine);
+        }
+        let settings = settings::settings(args, kind, world, settings::defaults(kind))?;
+        let hosts = topology.hosts();
+        let folder = match &global.session {
+            Some(folder) => folder.clone(),
+            None => config::new_session(hosts.first().copied().unwrap_or("host"), hosts.len(), world),
+        };
+        let header = header(&folder, engine);
+        let store = Store::create(&folder, &header)?;
+        let resume = resume_command(&folder);
+        Ok(Self { store, header, records: Vec::new(), settings, start: None, next_probe: 0, resume })
+    }
+
+    fn resume(folder: &Path, args: &SweepArgs, engine: &dyn Engine) -> Result<Self> {
+        let (store, recorded) = Store::resume(folder)?;
+        let (theirs, ours) = (&recorded.header, engine.topology());
+        if theirs.engine != engine.kind() || theirs.topology.world() != ours.world() {
+            bail!(
+                "{} was measured by {} {} ranks; this job has {} {}: start it with as many of the same engine",
+                folder.display(),
+                theirs.topology.world(),
+                theirs.engine.name(),
+                ours.world(),
+                engine.kind().name()
+            );
+        }
+        if theirs.topology.hosts() != ours.hosts() {
+            bail!(
+                "{} was measured on {}; this job is on {}: samples of other hosts do not belong in it",
+                folder.display(),
+                theirs.topology.hosts().join(", "),
+                ours.hosts().join(", ")
+            );
+        }
+        let mut model = Model::new(recorded.header.clone());
+        for record in &recorded.records {
+            model.apply(record);
+        }
+        let base = model.sweep.as_ref().map_or_else(|| settings::defaults(engine.kind()), |sweep| sweep.settings.clone());
+        let settings = settings::settings(args, engine.kind(), ours.world(), base)?;
+        let next_probe = recorded.records.iter().filter_map(|record| match &record.event {
+            Event::ProbeStarted { probe } => Some(probe.id + 1),
+            Event::ProbeDone { probe, .. } => Some(probe + 1),
+            _ => None,
+        });
+        let next_probe = next_probe.max().unwrap_or(0);
+        let start = Start { settings: settings.clone(), done: model.done(), takes: model.takes(), resumed: true };
+        let resume = resume_command(folder);
+        Ok(Self { store, header: recorded.header, records: recorded.records, settings, start: Some(start), next_probe, resume })
+    }
+}
+
+fn header(folder: &Path, engine: &dyn Engine) -> Header {
+    let machine = Machine::default();
+    let name = folder.file_name().map_or_else(|| "session".to_owned(), |name| crate::units::plain(&name.to_string_lossy()));
+    let software = [
+        ("toposcope".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+        ("system".to_owned(), machine.system()),
+        ("processor".to_owned(), machine.processor()),
+        (engine.kind().name().to_owned(), engine.software()),
+    ];
+    Header {
+        format: Header::current_format(),
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        name,
+        started: jiff::Timestamp::now().to_string(),
+        engine: engine.kind(),
+        topology: engine.topology().clone(),
+        software: software.into_iter().collect(),
+        environment: discover::environment(),
+    }
+}
+
+/// The command by which this job would go on: what was typed, with `--resume` for what decides the session.
+fn resume_command(folder: &Path) -> String {
+    let session = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let typed = guard::command_line().unwrap_or_else(|| "toposcope".to_owned());
+    let typed = typed.split(" --resume").next().unwrap_or(&typed).to_owned();
+    format!("{typed} --resume {}", session.display())
+}
+
+fn run(global: &Global, mode: Mode, engine: Box<dyn Engine>, house: &mut House, session: Session) -> Result<(Done, Box<dyn Engine>)> {
+    let Session { store, header, records, settings, start, next_probe, resume } = session;
+    let headless = !matches!(mode, Mode::Screen);
+    let start = if headless { start.or_else(|| Some(Start::new(settings.clone()))) } else { start };
+    let gate = Arc::new(Gate::default());
+    let (commands, orders): (Sender<Command>, Receiver<Command>) = mpsc::channel();
+    let recorder = Recorder::new(store, header.clone(), &records, house.guard.clone(), resume.clone());
+    let recorder = Rc::new(RefCell::new(recorder));
+    let watched =
+        super::watch::Watched { header: &header, records, settings, movers: engine.movers().to_vec(), commands, gate: &gate, resume };
+    let watchers = watched.begin(global, house, &recorder)?;
+    let mut progress = headless.then(|| Progress::new(&house.stderr)).flatten();
+    let chatter = RefCell::new(house.chatter.as_mut());
+    let mut conductor = Conductor::new(
+        engine,
+        orders,
+        Arc::clone(&gate),
+        next_probe,
+        |event| {
+            let ended = matches!(event, Event::SweepEnded { .. });
+            let mut recorder = recorder.borrow_mut();
+            recorder.record(event);
+            if ended {
+                super::watch::leave_calibration(&mut recorder);
+            }
+            if let Some(progress) = &mut progress {
+                progress.show(recorder.model());
+            }
+        },
+        || chatter.borrow_mut().as_mut().map(|chatter| chatter.lines()).unwrap_or_default(),
+    );
+    conductor.run(start, headless);
+    let blemished = conductor.blemished();
+    let engine = conductor.into_engine();
+    if let Some(progress) = &mut progress {
+        progress.clear();
+    }
+    let mut recorder = recorder.borrow_mut();
+    recorder.record(Event::Closed);
+    watchers.end();
+    finish(&mode, &recorder, blemished).map(|done| (done, engine))
+}
+
+fn finish(mode: &Mode, recorder: &Recorder, blemished: bool) -> Result<Done> {
+    let model = recorder.model();
+    let mut calibration = recorder.folder().join(super::watch::CALIBRATION);
+    if let Mode::Headless { out: Some(out), .. } = mode {
+        crate::export::write_calibration(model, out).with_context(|| format!("--out {}", out.display()))?;
+        calibration.clone_from(out);
+    }
+    let there = calibration.exists().then_some(calibration.as_path());
+    let text = match mode {
+        Mode::Headless { json: true, .. } => summary::json(model, recorder.folder(), there),
+        _ => summary::text(model, recorder.folder(), there),
+    };
+    let untidy = !model.lost.is_empty() || blemished;
+    let mut code = if blemished { FOUND } else { FINE };
+    if matches!(mode, Mode::Headless { .. }) && model.sweep.is_none() {
+        // The sweep was refused; the reason stands in the last notice.
+        let reason = model.log.back().map_or("the sweep was refused", |line| line.text.as_str());
+        bail!("{reason}");
+    }
+    if let Some(error) = recorder.failed() {
+        let _ = writeln!(std::io::stderr(), "toposcope: {error}");
+        code = WRONG;
+    }
+    Ok(Done { code, text, untidy })
+}
+
+/// One line on a terminal that says how far a headless sweep is.
+struct Progress {
+    out: File,
+    last: Option<Instant>,
+}
+
+impl Progress {
+    const EVERY: Duration = Duration::from_millis(200);
+
+    /// Nothing in a pipe.
+    fn new(stderr: &File) -> Option<Self> {
+        let out = stderr.try_clone().ok().filter(IsTerminal::is_terminal)?;
+        Some(Self { out, last: None })
+    }
+
+    /// Called between probes, so never inside a timed region.
+    fn show(&mut self, model: &Model) {
+        let Some(sweep) = &model.sweep else { return };
+        if self.last.is_some_and(|last| last.elapsed() < Self::EVERY) {
+            return;
+        }
+        self.last = Some(Instant::now());
+        let left = sweep.seconds_left().map_or_else(|| "–".to_owned(), crate::units::format_duration);
+        let probe = sweep.probe.as_ref().map(|(probe, _)| probe.describe()).unwrap_or_default();
+        let _ = write!(self.out, "\r\x1b[2K{:3.0} %  {left} left  {probe}", 100.0 * sweep.share());
+    }
+
+    fn clear(&mut self) {
+        let _ = write!(self.out, "\r\x1b[2K");
+    }
+}

@@ -1,0 +1,85 @@
+//! What the screen is told about this person: theme, colours, keys. The only place that reads those files.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+
+use super::args::{Color, Global};
+use crate::config;
+use crate::measure::Gate;
+use crate::ramp::Level;
+use crate::sample::MoverKind;
+use crate::sweep::SweepSettings;
+use crate::tui::{Feed, Look, Setup, Tty};
+
+/// Theme when nobody names one.
+const THEME: &str = "dark";
+
+/// The colour level that `--color` names; `None` for auto.
+pub(super) fn level(color: Color) -> Option<Level> {
+    match color {
+        Color::Auto => None,
+        Color::Truecolor => Some(Level::TrueColor),
+        Color::Ansi256 => Some(Level::Ansi256),
+        Color::Ansi16 => Some(Level::Ansi16),
+        Color::None => Some(Level::None),
+    }
+}
+
+/// This person's own theme files, by name.
+pub(super) fn themes() -> BTreeMap<String, String> {
+    let Ok(entries) = fs::read_dir(config::themes()) else { return BTreeMap::new() };
+    let files = entries.flatten().map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "toml"));
+    files
+        .filter_map(|path| {
+            let name = path.file_stem()?.to_str()?.to_owned();
+            Some((name, fs::read_to_string(&path).ok()?))
+        })
+        .collect()
+}
+
+/// This person's own keys.
+pub(super) fn keys() -> Result<Option<String>> {
+    let read = |path: std::path::PathBuf| fs::read_to_string(&path).with_context(|| path.display().to_string());
+    config::keys().map(read).transpose()
+}
+
+/// Theme and keys for a picture, or to tell about them.
+pub(super) fn look(global: &Global, fallback: Level) -> Result<Look> {
+    let theme = global.theme.as_deref().unwrap_or(THEME);
+    let (look, warnings) = Look::new(theme, themes(), level(global.color).unwrap_or(fallback), keys()?.as_deref())?;
+    for warning in warnings {
+        tell(&format!("theme: {warning}"));
+    }
+    Ok(look)
+}
+
+fn tell(text: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "toposcope: {text}");
+}
+
+/// All that a run of the screen needs.
+pub(super) fn setup(
+    global: &Global,
+    feed: Box<dyn Feed>,
+    tty: Tty,
+    gate: Option<Arc<Gate>>,
+    settings: SweepSettings,
+    movers: Vec<MoverKind>,
+) -> Result<Setup> {
+    Ok(Setup {
+        feed,
+        tty,
+        gate,
+        theme: global.theme.clone().unwrap_or_else(|| THEME.to_owned()),
+        themes: themes(),
+        color: level(global.color),
+        keys: keys()?,
+        settings,
+        movers,
+        start_tab: None,
+    })
+}

@@ -1,0 +1,214 @@
+//! Who looks at a live job: the screen, the socket, the signals.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+use anyhow::{Context, Result};
+
+use super::args::Global;
+use super::live::House;
+use super::recorder::Recorder;
+use crate::launch::{signals, terminal};
+use crate::measure::Gate;
+use crate::sample::MoverKind;
+use crate::session::{Command, Event, Header, Record};
+use crate::sweep::SweepSettings;
+
+/// Name of the calibration that every session leaves in its folder.
+pub(super) const CALIBRATION: &str = "calibration.json";
+
+/// How long a probe may keep those who are attached waiting for news.
+const SOCKET_PATIENCE: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// Write the session's calibration beside its events; a failure is a notice, the samples are safe in the session.
+pub(super) fn leave_calibration(recorder: &mut Recorder) {
+    let path = recorder.folder().join(CALIBRATION);
+    if let Err(error) = crate::export::write_calibration(recorder.model(), &path) {
+        recorder.record(Event::Notice { text: format!("the calibration was not written: {error}") });
+    }
+}
+
+/// What the watchers are given.
+pub(super) struct Watched<'a> {
+    pub(super) header: &'a Header,
+    pub(super) records: Vec<Record>,
+    pub(super) settings: SweepSettings,
+    pub(super) movers: Vec<MoverKind>,
+    pub(super) commands: Sender<Command>,
+    pub(super) gate: &'a Arc<Gate>,
+    pub(super) resume: String,
+}
+
+/// The watchers of a running job; [`Self::end`] before the last word is printed.
+pub(super) struct Watchers {
+    #[cfg(feature = "tui")]
+    screen: Option<screen::Running>,
+    socket: Option<u32>,
+}
+
+impl Watched<'_> {
+    pub(super) fn begin(self, global: &Global, house: &mut House, recorder: &Rc<RefCell<Recorder>>) -> Result<Watchers> {
+        let socket = self.serve(recorder);
+        let screen = house.terminal.take().map(|terminal| terminal.enter(house.guard.clone())).transpose()?;
+        let handle = screen.as_ref().map(|screen| screen.handle());
+        let (on_signal, guard) = (handle.clone(), house.guard.clone());
+        signals::watch(move |caught| {
+            if let Some(screen) = &on_signal {
+                screen.restore();
+            }
+            // The guard sees this process end and tells the rest; without one the shell says how it ended.
+            if let Some(guard) = &guard {
+                guard.signal(caught.name());
+            }
+        })
+        .context("could not watch for signals")?;
+        let resume = format!("what was measured is in the session; go on with: {}", self.resume);
+        terminal::panic_hook(handle, house.stderr.try_clone().ok(), move || resume.clone());
+        #[cfg(feature = "tui")]
+        let screen = screen.map(|screen| screen::begin(self, global, screen, recorder)).transpose()?;
+        Ok(Watchers {
+            #[cfg(feature = "tui")]
+            screen,
+            socket,
+        })
+    }
+
+    /// Serve the session on a socket; a job without one still measures.
+    fn serve(&self, recorder: &Rc<RefCell<Recorder>>) -> Option<u32> {
+        let _ = recorder;
+        None
+    }
+}
+
+impl Watchers {
+    /// Screen off, terminal back, socket gone.
+    pub(super) fn end(self) {
+        #[cfg(feature = "tui")]
+        if let Some(screen) = self.screen {
+            screen.end();
+        }
+        drop(self.socket);
+    }
+}
+
+#[cfg(feature = "tui")]
+pub(super) mod screen {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+    use std::sync::mpsc::{self, Sender};
+    use std::sync::{Arc, Mutex, PoisonError};
+    use std::thread::JoinHandle;
+
+    use anyhow::{Context, Result};
+
+    use super::super::args::Global;
+    use super::super::look;
+    use super::super::recorder::{Inbox, Recorder};
+    use super::Watched;
+    use crate::launch::guard::Guard;
+    use crate::launch::terminal::{self, Screen};
+    use crate::launch::{keys, signals};
+    use crate::sample::MoverKind;
+    use crate::session::{Command, Header};
+    use crate::sweep::SweepSettings;
+    use crate::tui::{self, Drained, Feed, Mode};
+
+    /// The screen's thread and terminal.
+    pub(super) struct Running {
+        thread: JoinHandle<()>,
+        over: Inbox,
+        ended: Arc<Mutex<bool>>,
+        screen: Screen,
+    }
+
+    struct Live {
+        inbox: Inbox,
+        commands: Sender<Command>,
+        ended: Arc<Mutex<bool>>,
+    }
+
+    impl Feed for Live {
+        fn drain(&mut self) -> Drained {
+            let records = std::mem::take(&mut *self.inbox.lock().unwrap_or_else(PoisonError::into_inner));
+            let ended = *self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+            Drained { records, ended: ended.then(|| "the job has ended".to_owned()) }
+        }
+
+        fn send(&mut self, command: Command) {
+            // A conductor that is gone takes no commands; the screen ends with it.
+            let _ = self.commands.send(command);
+        }
+
+        fn mode(&self) -> Mode {
+            Mode::Live
+        }
+    }
+
+    pub(super) fn begin(watched: Watched<'_>, global: &Global, screen: Screen, recorder: &Rc<RefCell<Recorder>>) -> Result<Running> {
+        let inbox: Inbox = Arc::new(Mutex::new(watched.records));
+        recorder.borrow_mut().show(Arc::clone(&inbox));
+        let ended = Arc::new(Mutex::new(false));
+        let feed = Live { inbox: Arc::clone(&inbox), commands: watched.commands.clone(), ended: Arc::clone(&ended) };
+        let (sender, input) = mpsc::channel();
+        keys::prepare(&screen)?;
+        keys::events(screen.handle(), sender)?;
+        let handle = screen.handle();
+        let tty = tui::Tty { output: Box::new(screen.writer()), size: Box::new(move || handle.size()), input };
+        let gate = Some(Arc::clone(watched.gate));
+        let setup = look::setup(global, Box::new(feed), tty, gate, watched.settings, watched.movers)?;
+        let (header, commands) = (watched.header.clone(), watched.commands);
+        let handle = screen.handle();
+        let thread = std::thread::Builder::new()
+            .name("screen".to_owned())
+            .spawn(move || {
+                if let Err(error) = tui::run(setup, header) {
+                    handle.restore();
+                    handle.say(&format!("toposcope: the screen ended: {error}\n"));
+                }
+                // Whatever ended the screen ends the job in order; after a person's own quit this changes nothing.
+                let _ = commands.send(Command::Quit);
+            })
+            .context("could not start the screen's thread")?;
+        Ok(Running { thread, over: inbox, ended, screen })
+    }
+
+    /// A screen of its own on this process's terminal: for recorded sessions and for other processes' jobs.
+    pub(in crate::cli) fn alone(
+        global: &Global,
+        header: Header,
+        feed: Box<dyn Feed>,
+        settings: SweepSettings,
+        movers: Vec<MoverKind>,
+    ) -> Result<u8> {
+        let found = terminal::find(None, None).context("a recorded session can also be read with toposcope export")?;
+        let stderr = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3).map(std::fs::File::from)?;
+        let guard = Guard::start(Some(&found), &stderr)?;
+        let screen = found.enter(Some(guard.clone()))?;
+        let handle = screen.handle();
+        signals::watch(move |_| handle.restore()).context("could not watch for signals")?;
+        terminal::panic_hook(Some(screen.handle()), Some(stderr), String::new);
+        let (sender, input) = mpsc::channel();
+        keys::prepare(&screen)?;
+        keys::events(screen.handle(), sender)?;
+        let handle = screen.handle();
+        let tty = tui::Tty { output: Box::new(screen.writer()), size: Box::new(move || handle.size()), input };
+        let ended = look::setup(global, feed, tty, None, settings, movers).and_then(|setup| Ok(tui::run(setup, header)?));
+        screen.restore();
+        guard.dismiss();
+        if let tui::Ended::Feed(reason) = ended? {
+            super::super::print(&format!("{reason}\n"));
+        }
+        Ok(super::super::FINE)
+    }
+
+    impl Running {
+        pub(super) fn end(self) {
+            *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            drop(self.over);
+            let _ = self.thread.join();
+            self.screen.restore();
+        }
+    }
+}
