@@ -18,6 +18,8 @@ const LONGEST: usize = 2_000;
 const MOST_LINES: usize = 200;
 /// What was read is given back to the file system in steps of this size, bytes.
 const STEP: u64 = 1 << 20;
+/// How much of a dead rank's file is looked at for its last words, bytes.
+const LAST_BYTES: usize = 8 << 10;
 
 /// A rank's standard output and error, kept off the terminal.
 #[derive(Debug)]
@@ -89,21 +91,24 @@ fn sweep_out(folder: &Path) {
     }
 }
 
-/// The last words of a process of this host that died, at most `most` lines; its file is removed.
+/// The last words of a process of this host that died, at most `most` lines.
 pub(crate) fn last_words(pid: u32, most: usize) -> Vec<String> {
-    let found = folder::candidates().into_iter().map(|folder| path_of(&folder, pid)).find(|path| path.exists());
-    let Some(path) = found else { return Vec::new() };
-    let mut text = Vec::new();
-    if let Ok(file) = File::open(&path) {
-        let start = file.metadata().map_or(0, |about| about.len().saturating_sub(8_192));
-        text.resize(8_192, 0);
-        let length = file.read_at(&mut text, start).unwrap_or(0);
-        text.truncate(length);
-    }
-    let _ = fs::remove_file(path);
-    let text = String::from_utf8_lossy(&text);
+    let Some(file) = folder::candidates().into_iter().find_map(|folder| File::open(path_of(&folder, pid)).ok()) else {
+        return Vec::new();
+    };
+    let start = file.metadata().map_or(0, |about| about.len().saturating_sub(LAST_BYTES as u64));
+    let mut text = vec![0; LAST_BYTES];
+    let length = file.read_at(&mut text, start).unwrap_or(0);
+    let text = String::from_utf8_lossy(&text[..length]);
     let lines: Vec<String> = text.lines().map(plain).filter(|line| !line.trim().is_empty()).collect();
     lines[lines.len().saturating_sub(most)..].to_vec()
+}
+
+/// Remove what a process of this host left.
+pub(crate) fn remove(pid: u32) {
+    for folder in folder::candidates() {
+        let _ = fs::remove_file(path_of(&folder, pid));
+    }
 }
 
 /// Reads a growing file by lines.

@@ -86,7 +86,7 @@ impl Stat {
 }
 
 /// A word as a shell would need it, safe to print.
-fn quote(word: &str) -> String {
+pub(crate) fn quote(word: &str) -> String {
     let word = plain(word);
     let tame = |c: char| c.is_alphanumeric() || "-_./,:=+@%^".contains(c);
     if !word.is_empty() && word.chars().all(tame) { word } else { format!("'{}'", word.replace('\'', r"'\''")) }

@@ -8,6 +8,8 @@ use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use super::job;
+
 /// How long a worker that was told to end stays, so that rank 0 and the guard can tell it from the one that died first.
 /// Open MPI kills 1 s after SIGTERM.
 pub const LINGER: Duration = Duration::from_millis(500);
@@ -35,7 +37,8 @@ impl Caught {
     }
 }
 
-/// On SIGTERM, SIGINT or SIGHUP call `act` in a thread, then end the process with [`Caught::exit_code`].
+/// On SIGTERM, SIGINT or SIGHUP call `act` in a thread, then end the process: with [`Caught::exit_code`], or, as a rank
+/// of a job, by the signal itself. (Hydra lets the other ranks of a job run on after an exit with a code.)
 ///
 /// The end is immediate, without destructors: those of an MPI library may wait for ranks that are gone.
 pub fn watch(act: impl FnOnce(Caught) + Send + 'static) -> io::Result<()> {
@@ -44,6 +47,10 @@ pub fn watch(act: impl FnOnce(Caught) + Send + 'static) -> io::Result<()> {
         if let Some(number) = signals.forever().next() {
             let caught = Caught { number };
             act(caught);
+            if job::detect().is_some() {
+                // It returns only if the system refuses.
+                let _ = signal_hook::low_level::emulate_default_handler(number);
+            }
             signal_hook::low_level::exit(caught.exit_code());
         }
     })?;

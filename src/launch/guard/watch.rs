@@ -103,6 +103,9 @@ pub(super) fn watch(mut words: UnixStream, status: &File, out: &File) -> io::Res
         let limit = if watch.case.signal.is_none() { AFTERMATH } else { SHORT_AFTERMATH };
         watch.wait(None, Some(limit))?;
     }
+    if watch.case.first.len() > 1 {
+        watch.settle()?;
+    }
     watch.tell(status)
 }
 
@@ -137,7 +140,8 @@ impl Watch<'_> {
             Word::Screen(entered) => self.entered = entered,
             Word::Signal(name) => {
                 let is_rank0 = |gone: &Gone| matches!(gone, Gone::Rank(member) if member.rank == 0);
-                self.ranks.retain(|watched| !is_rank0(&watched.who));
+                // Who ends from now on was told to, as rank 0 was: Open MPI kills within milliseconds.
+                self.ranks.iter_mut().for_each(|watched| watched.ended = true);
                 self.case.first.retain(|gone| !is_rank0(gone));
                 self.case.signal = Some(name);
             }
@@ -185,6 +189,22 @@ impl Watch<'_> {
         Ok(words.is_some() && ready.last() == Some(&true))
     }
 
+    /// A launcher's connections close before its end shows, and its helpers are faster: see whether it ended too.
+    fn settle(&mut self) -> io::Result<()> {
+        let Some(top) = self.launchers.last_mut() else { return Ok(()) };
+        let limit = Timespec::try_from(SHORT_AFTERMATH).unwrap_or_default();
+        if !top.ended && poll(&mut [PollFd::new(&top.handle, PollFlags::IN)], Some(&limit))? > 0 {
+            top.ended = true;
+            self.case.first.push(top.who.clone());
+        }
+        if top.ended {
+            // What it is made of needs no mention then.
+            let top = top.who.clone();
+            self.case.first.retain(|gone| matches!(gone, Gone::Rank(_)) || *gone == top);
+        }
+        Ok(())
+    }
+
     fn put_back(&self) {
         let Some(saved) = &self.saved else { return };
         let raw = still_raw(self.out, saved);
@@ -201,10 +221,15 @@ impl Watch<'_> {
         let mut bytes = vec![0; STATUS_ROOM];
         let length = status.read_at(&mut bytes, 0).unwrap_or(0);
         self.case.status = serde_json::from_slice::<Status>(&bytes[..length]).unwrap_or_default();
-        for gone in self.case.first.clone() {
-            if let Gone::Rank(member) = gone {
-                let words = chatter::last_words(member.pid, LAST_WORDS);
-                self.case.last_words.push((member.rank, words));
+        let died: Vec<Member> =
+            self.case.first.iter().filter_map(|gone| if let Gone::Rank(member) = gone { Some(member.clone()) } else { None }).collect();
+        let most = if died.len() == 1 { LAST_WORDS } else { 1 };
+        self.case.last_words =
+            died.iter().take(4).map(|member| (member.rank, chatter::last_words(member.pid, most))).collect();
+        for watched in &self.ranks {
+            if let Gone::Rank(member) = &watched.who {
+                // The job is over: what its ranks print from now on interests nobody.
+                chatter::remove(member.pid);
             }
         }
         // On a terminal whose settings are a shell's again, a bare line feed would make stairs.
