@@ -6,6 +6,7 @@
 mod agent;
 mod collect;
 mod endpoint;
+pub mod libraries;
 //MPI #[cfg(feature = "mpi")]
 //MPI pub mod mpi;
 mod payload;
