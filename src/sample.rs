@@ -52,6 +52,9 @@ impl MoverKind {
     }
 }
 
+/// Movers of the `mpi` engine, also for those who look at a job without being able to start one.
+pub const MPI_MOVERS: &[MoverKind] = &[MoverKind::MpiSendrecv, MoverKind::MpiPut];
+
 /// Who the ranks are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

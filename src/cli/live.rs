@@ -302,8 +302,18 @@ fn header(folder: &Path, engine: &dyn Engine) -> Header {
 fn resume_command(folder: &Path) -> String {
     let session = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let typed = guard::command_line().unwrap_or_else(|| "toposcope".to_owned());
-    let typed = typed.split(" --resume").next().unwrap_or(&typed).to_owned();
-    format!("{typed} --resume {}", session.display())
+    // What names a session gives way to the session itself.
+    let mut words: Vec<&str> = Vec::new();
+    let mut skip = false;
+    for word in typed.split(' ') {
+        let names =
+            ["--resume", "--session"].iter().any(|flag| word == *flag || word.strip_prefix(flag).is_some_and(|rest| rest.starts_with('=')));
+        if !names && !skip {
+            words.push(word);
+        }
+        skip = names && !word.contains('=');
+    }
+    format!("{} --resume {}", words.join(" "), session.display())
 }
 
 fn run(global: &Global, mode: Mode, engine: Box<dyn Engine>, house: &mut House, session: Session) -> Result<(Done, Box<dyn Engine>)> {
@@ -345,6 +355,7 @@ fn run(global: &Global, mode: Mode, engine: Box<dyn Engine>, house: &mut House, 
     }
     let mut recorder = recorder.borrow_mut();
     recorder.record(Event::Closed);
+    recorder.alone();
     watchers.end();
     finish(&mode, &recorder, blemished).map(|done| (done, engine))
 }

@@ -50,6 +50,12 @@ impl Recorder {
         self.grown.push(Box::new(grown));
     }
 
+    /// Tell nobody any more.
+    pub(super) fn alone(&mut self) {
+        self.grown.clear();
+        self.inbox = None;
+    }
+
     /// What has happened so far.
     pub(super) fn model(&self) -> &Model {
         &self.model

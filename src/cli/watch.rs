@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use super::args::Global;
 use super::live::House;
 use super::recorder::Recorder;
+use crate::launch::socket::{Pass, Server};
 use crate::launch::{signals, terminal};
 use crate::measure::Gate;
 use crate::sample::MoverKind;
@@ -45,7 +46,7 @@ pub(super) struct Watched<'a> {
 pub(super) struct Watchers {
     #[cfg(feature = "tui")]
     screen: Option<screen::Running>,
-    socket: Option<u32>,
+    socket: Option<Rc<Server>>,
 }
 
 impl Watched<'_> {
@@ -76,9 +77,23 @@ impl Watched<'_> {
     }
 
     /// Serve the session on a socket; a job without one still measures.
-    fn serve(&self, recorder: &Rc<RefCell<Recorder>>) -> Option<u32> {
-        let _ = recorder;
-        None
+    fn serve(&self, recorder: &Rc<RefCell<Recorder>>) -> Option<Rc<Server>> {
+        let gate = Arc::clone(self.gate);
+        let pass: Pass = Arc::new(move |work: &mut dyn FnMut()| gate.pass(SOCKET_PATIENCE, work));
+        let events = recorder.borrow().events();
+        match Server::start(&self.header.name, self.header, &events, self.commands.clone(), pass) {
+            Ok(server) => {
+                let server = Rc::new(server);
+                let grown = Rc::clone(&server);
+                recorder.borrow_mut().tell(move || grown.notify());
+                Some(server)
+            }
+            Err(error) => {
+                let text = format!("this job cannot be attached to: {error}");
+                recorder.borrow_mut().record(Event::Notice { text });
+                None
+            }
+        }
     }
 }
 

@@ -146,6 +146,12 @@ pub fn write_calibration(model: &Model, path: &Path) -> Result<(), ExportError> 
     write_whole(path, |out| calibration.write(out))
 }
 
+/// What every version of the format has.
+#[derive(Deserialize)]
+struct Version {
+    format: String,
+}
+
 /// Read a calibration. Unknown keys of later minor versions are skipped; a later major version is refused.
 pub fn read_calibration(path: &Path) -> Result<Calibration, ExportError> {
     let text = fs::read(path).map_err(io_at(path))?;
@@ -156,12 +162,8 @@ pub fn read_calibration(path: &Path) -> Result<Calibration, ExportError> {
         // serde_json says what it expected, and repeats the place that we tell first.
         message: plain(error.to_string().split(" at line ").next().unwrap_or_default()),
     };
-    #[derive(Deserialize)]
-    struct Format {
-        format: String,
-    }
     // The version first: a later major version need not have the keys of ours.
-    let found = plain(&serde_json::from_slice::<Format>(&text).map_err(bad)?.format);
+    let found = plain(&serde_json::from_slice::<Version>(&text).map_err(bad)?.format);
     let (name, ours) = FORMAT;
     let major = found.strip_prefix(name).and_then(|rest| rest.strip_prefix('/')).and_then(|version| {
         let (major, minor) = version.split_once('.').unwrap_or((version, "0"));

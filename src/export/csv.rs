@@ -41,10 +41,10 @@ pub fn csv(model: &Model) -> String {
     let mut cells: Vec<(Cell, &[SizeCell])> = model.cells.iter().collect();
     cells.sort_unstable_by_key(|&(cell, _)| cell);
     let mut text = String::new();
-    push_row(&mut text, HEADER.map(str::to_owned));
+    push_row(&mut text, &HEADER.map(str::to_owned));
     for (cell, sizes) in cells {
         for size in sizes {
-            push_row(&mut text, row(model, cell, size));
+            push_row(&mut text, &row(model, cell, size));
         }
     }
     text
@@ -120,7 +120,7 @@ fn number(value: f64) -> String {
 }
 
 /// RFC 4180, section 2: fields with a quote, a comma or a line break are quoted, quotes doubled.
-fn push_row(text: &mut String, fields: [String; 23]) {
+fn push_row(text: &mut String, fields: &[String; 23]) {
     for (column, field) in fields.iter().enumerate() {
         if column > 0 {
             text.push(',');
@@ -164,7 +164,7 @@ mod tests {
         fields[1] = "say \"hi\"".to_owned();
         fields[2] = "one\u{1b}[31m\ntwo".to_owned();
         let mut text = String::new();
-        push_row(&mut text, fields);
+        push_row(&mut text, &fields);
         assert!(text.starts_with("\"a,b\",\"say \"\"hi\"\"\",one[31mtwo,,"), "{text}");
         assert!(text.ends_with(",\r\n"));
     }

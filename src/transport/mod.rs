@@ -6,6 +6,7 @@
 mod agent;
 mod collect;
 mod endpoint;
+pub mod libraries;
 #[cfg(feature = "mpi")]
 pub mod mpi;
 mod payload;

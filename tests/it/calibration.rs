@@ -10,6 +10,9 @@ use toposcope::session::{EVENT_SCHEMA, HEADER_SCHEMA};
 
 use crate::made;
 
+/// What breaks a document.
+type Change = fn(&mut Value);
+
 fn validator(schema: &str) -> jsonschema::Validator {
     let schema: Value = serde_json::from_str(schema).unwrap();
     assert!(jsonschema::meta::is_valid(&schema));
@@ -96,7 +99,6 @@ fn a_session_without_a_sweep_exports_nothing() {
 
 #[test]
 fn broken_calibrations_fail_the_schema() {
-    type Change = fn(&mut Value);
     let changes: [(&str, Change); 12] = [
         ("an ok sample without seconds", |d| drop(d["samples"][0].as_object_mut().unwrap().remove("seconds"))),
         ("an ok sample without messages", |d| d["samples"][0]["messages"] = json!(0)),
@@ -181,7 +183,6 @@ fn later_versions_are_read_or_refused_by_their_number() {
 #[test]
 fn documents_at_odds_with_themselves_are_refused_with_the_key() {
     let scratch = Scratch::new();
-    type Change = fn(&mut Value);
     let changes: [(&str, Change); 7] = [
         ("node_of is a list of 2", |d| d["node_of"] = json!([0, 0])),
         ("node_of[1] is 9", |d| d["node_of"] = json!([0, 9, 1])),

@@ -1,1 +1,89 @@
+//! The network laboratory, and the program in it.
 
+mod lab;
+#[cfg(feature = "mpi")]
+mod sweeps;
+
+use std::process::Command;
+use std::time::Duration;
+
+use lab::{Lab, payload_rate};
+
+const MOMENT: Duration = Duration::from_secs(60);
+
+fn spaces() -> String {
+    String::from_utf8(Command::new("ip").args(["netns", "list"]).output().unwrap().stdout).unwrap()
+}
+
+#[test]
+fn ranks_start_on_every_host_under_its_own_name_and_nothing_is_left() {
+    let Some(lab) = Lab::new(4) else { return };
+    let ran = lab.run(&mut lab.mpirun(1, 4, ["hostname"]), MOMENT);
+    let mut names: Vec<&str> = ran.stdout.lines().collect();
+    names.sort_unstable();
+    assert_eq!(names, ["node1", "node2", "node3", "node4"], "{ran:?}");
+    assert!(ran.status.is_some_and(|status| status.success()), "{ran:?}");
+
+    // A job that never ends is killed with the lab, even when the test panics.
+    let mut job = lab.mpirun(1, 4, ["sleep", "1000"]).spawn().unwrap();
+    let prefix = format!("toposcope-lab-{}-", std::process::id());
+    assert!(spaces().contains(&prefix));
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+        let _lab = lab;
+        std::panic::resume_unwind(Box::new("a test that fails"));
+    }));
+    assert!(panicked.is_err());
+    assert!(!job.wait().unwrap().success());
+    assert!(!spaces().contains(&prefix), "{}", spaces());
+}
+
+#[test]
+fn leftovers_of_dead_processes_are_removed_and_others_left_alone() {
+    if Lab::new(1).is_none() {
+        return;
+    }
+    let mut gone = Command::new("true").spawn().unwrap();
+    gone.wait().unwrap();
+    let (dead, alive) = (format!("toposcope-lab-{}-0-node1", gone.id()), format!("toposcope-lab-{}-99-other", std::process::id()));
+    for name in [&dead, &alive] {
+        assert!(Command::new("ip").args(["netns", "add", name]).status().unwrap().success());
+    }
+    drop(Lab::new(1));
+    let left = spaces();
+    assert!(Command::new("ip").args(["netns", "del", &alive]).status().unwrap().success());
+    assert!(!left.contains(&dead) && left.contains(&alive), "{left}");
+}
+
+#[test]
+fn links_are_shaped_and_pulled_where_told() {
+    let Some(lab) = Lab::new(3) else { return };
+    lab.shape_out(3, 200);
+    lab.shape_in(2, 300);
+    let shown = |host: usize| lab.run(lab.on(host, "tc").args(["qdisc", "show", "dev", "e"]), MOMENT).stdout;
+    assert!(shown(3).contains("tbf") && shown(3).contains("rate 200Mbit"), "{}", shown(3));
+    assert!(!shown(2).contains("tbf"), "{}", shown(2));
+    let reaches = |from: usize, to: usize| {
+        let script = format!("exec 3<>/dev/tcp/10.77.0.{to}/9");
+        // Nobody listens on port 9: a host that is there refuses at once, one that is not does not answer.
+        lab.run(lab.on(from, "timeout").args(["2", "bash", "-c", &script]), MOMENT).stderr.contains("refused")
+    };
+    assert!(reaches(1, 2) && reaches(1, 3));
+    lab.link_down(3);
+    assert!(reaches(1, 2) && !reaches(1, 3));
+    lab.link_up(3);
+    assert!(reaches(1, 3));
+}
+
+#[test]
+fn payload_is_what_headers_leave() {
+    // 800 Mbit/s are 100 MB/s in frames of 1514 bytes with 1448 bytes of payload each.
+    assert!((payload_rate(800) - 95.640_687e6).abs() < 10.0);
+}
+
+#[test]
+fn a_command_that_takes_too_long_is_ended() {
+    let Some(lab) = Lab::new(1) else { return };
+    let ran = lab.run(lab.on(1, "sleep").arg("1000"), Duration::from_millis(300));
+    assert!(ran.status.is_none(), "{ran:?}");
+    assert_eq!(lab.processes(), [0; 0]);
+}

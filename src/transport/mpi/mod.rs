@@ -23,8 +23,7 @@ use crate::discover::{Machine, allowed_cores};
 use crate::sample::{EngineKind, MoverKind};
 use crate::topology::{Placement, Topology};
 
-/// How bytes travel between MPI processes.
-pub const MOVERS: &[MoverKind] = &[MoverKind::MpiSendrecv, MoverKind::MpiPut];
+use crate::sample::MPI_MOVERS as MOVERS;
 /// Longest time for all ranks to say where they sit, and to get ready for a sweep.
 const ANSWER: Duration = Duration::from_secs(120);
 /// How often rank 0 says that it is there.

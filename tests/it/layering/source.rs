@@ -33,7 +33,7 @@ impl Source {
         } else if matches!(room.as_str(), "main" | "lib") {
             module.clear();
         }
-        Self { room, module, tokens: without_tests(tokens(text)) }
+        Self { room, module, tokens: without_tests(&tokens(text)) }
     }
 
     /// Every path of two words or more, `use` trees written out.
@@ -249,7 +249,7 @@ fn string_end(chars: &[char], mut at: usize) -> usize {
 }
 
 /// Without the items behind `#[cfg(test)]` (or a cfg that needs `test`).
-fn without_tests(tokens: Vec<Token>) -> Vec<Token> {
+fn without_tests(tokens: &[Token]) -> Vec<Token> {
     let text = |at: usize| tokens.get(at).map_or("", |token| token.text.as_str());
     let (mut kept, mut at) = (Vec::new(), 0);
     while at < tokens.len() {

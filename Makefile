@@ -1,0 +1,41 @@
+# toposcope: `make help` tells what there is.
+.DEFAULT_GOAL := help
+.PHONY: help run test setup lint bench mpich
+
+CARGO ?= cargo
+MPICH_TARGET := target/mpich
+ARGS ?=
+
+help: ## what there is
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' Makefile
+
+run: ## the screen on this machine (ARGS="sweep --help" for the rest); needs Rust alone
+	$(CARGO) run --locked --release -- $(ARGS)
+
+setup: ## install what the whole test needs: Open MPI, MPICH, libclang, iproute2 (apt or dnf)
+	@.ci/setup
+
+# Without MPI the tests that need none still run; `.ci/setup --check` says loudly what was left out.
+test: setup ## all tests, the MPI and network ones included
+	$(CARGO) test --locked
+	@if .ci/setup --check; then $(MAKE) --no-print-directory test-mpi; elif [ "$$CI" = true ]; then exit 1; fi
+
+.PHONY: test-mpi
+# The network laboratory measures rates: it has the cores to itself, after the rest.
+test-mpi: mpich
+	TOPOSCOPE_MPICH_BIN="$(CURDIR)/$(MPICH_TARGET)/debug/toposcope" MPICC=$$(.ci/setup --print openmpi) \
+	    $(CARGO) test --locked --features mpi -- --skip netlab::
+	MPICC=$$(.ci/setup --print openmpi) $(CARGO) test --locked --features mpi --test it netlab:: -- --test-threads=1
+
+mpich: ## the program built for MPICH, in target/mpich
+	MPICC=$$(.ci/setup --print mpich) $(CARGO) build --locked --features mpi --target-dir $(MPICH_TARGET)
+
+lint: ## formatting and clippy, warnings are errors (with MPI where it is installed)
+	$(CARGO) fmt --check
+	$(CARGO) clippy --locked --all-targets -- -D warnings
+	$(CARGO) clippy --locked --all-targets --no-default-features -- -D warnings
+	@if .ci/setup --check; then \
+	    MPICC=$$(.ci/setup --print openmpi) $(CARGO) clippy --locked --all-targets --features mpi -- -D warnings; fi
+
+bench: ## frame and event costs
+	$(CARGO) bench --locked

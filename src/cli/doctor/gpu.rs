@@ -1,0 +1,82 @@
+use super::here::Here;
+use super::{Found, State};
+use crate::transport::libraries::{self, Library};
+
+#[cfg(feature = "nvml")]
+pub(super) fn nvml(_: &Here) -> Found {
+    const FIX: &str = "install NVIDIA's driver (its libnvidia-ml.so.1); in a container, start it with --gpus all";
+    let nvml = match nvml_wrapper::Nvml::init() {
+        Ok(nvml) => nvml,
+        Err(error) => return Found::not(State::Absent, format!("not usable: {error}"), FIX),
+    };
+    let driver = nvml.sys_driver_version().unwrap_or_else(|_| "?".to_owned());
+    let count = match nvml.device_count() {
+        Ok(count) => count,
+        Err(error) => return Found::not(State::Warn, format!("driver {driver}, but no count of devices: {error}"), FIX),
+    };
+    // Names with their number, in the order of the first of each.
+    let mut names: Vec<(String, u32)> = Vec::new();
+    for index in 0..count {
+        let name = nvml.device_by_index(index).and_then(|device| device.name()).unwrap_or_else(|error| error.to_string());
+        match names.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, number)) => *number += 1,
+            None => names.push((name, 1)),
+        }
+    }
+    let names: Vec<String> = names.into_iter().map(|(name, number)| format!("{number} x {name}")).collect();
+    let names = if names.is_empty() { "no GPU".to_owned() } else { names.join(", ") };
+    Found::ok(format!("driver {driver}, {names}"))
+}
+
+#[cfg(not(feature = "nvml"))]
+pub(super) fn nvml(_: &Here) -> Found {
+    Found::not(State::Skipped, "this build does not look for it", "cargo build --release --features nvml")
+}
+
+pub(super) fn cuda(_: &Here) -> Found {
+    told(libraries::cuda_driver(), "the loader finds no libcuda.so", "install NVIDIA's driver; in a container, start it with --gpus all")
+}
+
+pub(super) fn nccl(here: &Here) -> Found {
+    let library = libraries::nccl();
+    if library == Library::Absent {
+        // cudarc asks the loader for libnccl.so; wheels and Debian's libnccl2 ship libnccl.so.2 alone.
+        if let Some((name, path)) = here.libraries("libnccl.so.").pop_first() {
+            let fact = format!("{} is there, but not under the name that is looked for, libnccl.so", path.display());
+            let link = path.with_file_name("libnccl.so");
+            return Found::not(State::Absent, fact, format!("ln -s {name} {}, or install libnccl-dev", link.display()));
+        }
+    }
+    told(library, "the loader finds no libnccl.so", "install libnccl2 and libnccl-dev, or set LD_LIBRARY_PATH to a folder with libnccl.so")
+}
+
+fn told(library: Library, absent: &str, fix: &str) -> Found {
+    match library {
+        Library::Present(fact) => Found::ok(fact),
+        Library::Broken(fact) => {
+            Found::not(State::Warn, format!("there, but it does not work: {fact}"), "check that driver and library fit (nvidia-smi)")
+        }
+        Library::Absent => Found::not(State::Absent, absent, fix),
+        Library::NotBuilt => Found::not(State::Skipped, "this build does not look for it", "cargo build --release --features cuda"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_under_another_name_is_told() {
+        if libraries::nccl() != Library::Absent {
+            return;
+        }
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("site-packages/nvidia/nccl/lib");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("libnccl.so.2"), "").unwrap();
+        let found = nccl(&Here::at(root.path(), [("LD_LIBRARY_PATH", folder.to_str().unwrap())]));
+        assert!(found.fact.contains("libnccl.so.2 is there"), "{found:?}");
+        assert!(found.fix.unwrap().starts_with("ln -s libnccl.so.2 /"));
+        assert!(nccl(&Here::at(root.path(), [])).fact.contains("finds no libnccl.so"));
+    }
+}

@@ -1,0 +1,66 @@
+//! CUDA's driver and NCCL, as far as they can be loaded here. Absent is a fact, not an error.
+
+/// What loading a library came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Library {
+    /// loaded; what it says of itself
+    Present(String),
+    /// loaded, but it does not work
+    Broken(String),
+    /// the loader does not find it
+    Absent,
+    /// this build does not look for it
+    NotBuilt,
+}
+
+/// The CUDA driver: its version and the number of devices that it sees.
+#[cfg(feature = "cuda")]
+pub fn cuda_driver() -> Library {
+    use cudarc::driver::{result, sys};
+    // SAFETY: loads libcuda and runs its initialisers, which is what is asked for. Asked first, since the calls below
+    // panic without the library.
+    #[allow(unsafe_code, reason = "loading a library runs its code")]
+    let present = unsafe { sys::is_culib_present() };
+    if !present {
+        return Library::Absent;
+    }
+    if let Err(error) = result::init() {
+        return Library::Broken(format!("cuInit: {error:?}"));
+    }
+    let mut version = 0;
+    // SAFETY: writes one int to the place given.
+    #[allow(unsafe_code, reason = "cudarc has no safe call for the version")]
+    let got = unsafe { sys::cuDriverGetVersion(&raw mut version) };
+    match (got.result(), result::device::get_count()) {
+        (Ok(()), Ok(count)) => Library::Present(format!("CUDA {}.{}, {count} device(s)", version / 1000, version % 1000 / 10)),
+        (Err(error), _) | (_, Err(error)) => Library::Broken(format!("{error:?}")),
+    }
+}
+
+/// NCCL: its version.
+#[cfg(feature = "cuda")]
+pub fn nccl() -> Library {
+    use cudarc::nccl::{result, sys};
+    // SAFETY: loads libnccl and runs its initialisers. Asked first, since the call below panics without the library.
+    #[allow(unsafe_code, reason = "loading a library runs its code")]
+    let present = unsafe { sys::is_culib_present() };
+    if !present {
+        return Library::Absent;
+    }
+    match result::get_nccl_version() {
+        // 22005 is 2.20.5; before 2.9 it was 2804 for 2.8.4.
+        Ok(code) if code >= 10_000 => Library::Present(format!("{}.{}.{}", code / 10_000, code / 100 % 100, code % 100)),
+        Ok(code) => Library::Present(format!("{}.{}.{}", code / 1000, code / 100 % 10, code % 100)),
+        Err(error) => Library::Broken(format!("ncclGetVersion: {error:?}")),
+    }
+}
+
+#[cfg(not(feature = "cuda"))]
+pub fn cuda_driver() -> Library {
+    Library::NotBuilt
+}
+
+#[cfg(not(feature = "cuda"))]
+pub fn nccl() -> Library {
+    Library::NotBuilt
+}
