@@ -168,7 +168,7 @@ pub enum Commands {
 pub struct RunArgs {
     /// Number of ranks
     #[arg(short = 'n', long = "np", value_name = "N")]
-    pub ranks: usize,
+    pub np: usize,
     /// Hosts, as the launcher takes them: a,b or a:2,b:2
     #[arg(short = 'H', long, value_name = "HOSTS")]
     pub hosts: Option<String>,
@@ -194,4 +194,14 @@ pub enum SchemaOf {
     Calibration,
     Header,
     Event,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
 }

@@ -17,7 +17,7 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Result<u8> {
     }
     let hosts = args.hosts.as_deref().unwrap_or_default();
     let spec = Spec {
-        ranks: args.ranks,
+        ranks: args.np,
         hosts: hosts.split(',').map(str::trim).filter(|host| !host.is_empty()).map(str::to_owned).collect(),
         launcher: args.launcher.clone(),
         launcher_arguments: args.launcher_args.clone(),
