@@ -75,7 +75,8 @@ pub(super) fn memory(here: &Here) -> Found {
     if total == 0 {
         return Found::not(State::Warn, "the system does not say", "mount /proc; a sweep's buffers cannot be checked beforehand");
     }
-    let fact = format!("{} available of {}", format_size(available), format_size(total));
+    let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
+    let fact = format!("{:.1} GiB available of {:.1} GiB", gib(available), gib(total));
     if available < 1 << 30 {
         return Found::not(State::Warn, fact, "less than 1 GiB: use smaller --sizes or --window");
     }
