@@ -124,13 +124,11 @@ pub fn a_pulled_cable_is_a_lost_rank_and_the_rest_is_measured(toposcope: &Path) 
 }
 
 #[test]
-#[ignore = "until the sweep runs over MPI"]
 fn rates() {
     twelve_rates_are_what_was_set(Path::new(env!("CARGO_BIN_EXE_toposcope")));
 }
 
 #[test]
-#[ignore = "until the sweep runs over MPI"]
 fn pulled_cable() {
     a_pulled_cable_is_a_lost_rank_and_the_rest_is_measured(Path::new(env!("CARGO_BIN_EXE_toposcope")));
 }
