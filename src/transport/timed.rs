@@ -90,10 +90,10 @@ fn sender(endpoint: &mut impl Endpoint, order: &Order, mut slots: Slots, deadlin
     }
     for _ in 0..order.probe.repeats {
         let spent = send_windows(endpoint, to, &mut slots, windows, deadline)?;
-        let ack_seconds = half.as_secs_f64() * windows as f64;
+        let ack_seconds = taken_off(spent, half, windows);
         outcome.repeats.push(Repeat {
             messages: windows * u64::from(order.window),
-            // The half round trip is itself noisy; a transfer cannot take less than the clock can tell.
+            // A transfer cannot take less than the clock can tell.
             seconds: (spent.as_secs_f64() - ack_seconds).max(1e-9),
             ack_seconds,
         });
@@ -181,8 +181,27 @@ fn half_round_trip(endpoint: &mut impl Endpoint, to: usize, deadline: Instant) -
     Ok(trips[PINGS / 2] / 2)
 }
 
+/// What of `spent` was the acknowledgements' of `windows` windows, seconds. At most half: on their way there, bytes take no
+/// less than the empty answer on its way back. (On cores shared with others the round trip may have met a time slice, of
+/// milliseconds, that the repeat did not.)
+fn taken_off(spent: Duration, half: Duration, windows: u64) -> f64 {
+    (half.as_secs_f64() * windows as f64).min(spent.as_secs_f64() / 2.0)
+}
+
 /// Windows in one sample, given what one took.
 fn batch(one: Duration) -> u64 {
     let needed = LONG_ENOUGH.as_nanos() / one.as_nanos().max(1) + 1;
     u64::try_from(needed).unwrap_or(MOST_WINDOWS).min(MOST_WINDOWS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disturbed_round_trip_never_makes_a_transfer_instant() {
+        let ms = Duration::from_millis;
+        assert!((taken_off(ms(20), ms(1), 4) - 4e-3).abs() < 1e-12);
+        assert!((taken_off(ms(20), ms(6), 4) - 10e-3).abs() < 1e-12);
+    }
 }
