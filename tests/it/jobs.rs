@@ -127,10 +127,15 @@ fn a_stopped_rank_is_lost_and_the_rest_is_measured(mpi: &Mpi) {
     until(LIMIT, "10 probes", || run.said(), || done() >= 10);
     let stopped = store::read_header(&place.session()).unwrap().topology.ranks[2].pid;
     kill(stopped, Signal::STOP);
-    until(LIMIT, "the end of the sweep", || run.said(), || {
-        let text = fs::read_to_string(place.session().join("events.ndjson")).unwrap_or_default();
-        text.contains("\"event\":\"sweep_ended\"")
-    });
+    until(
+        LIMIT,
+        "the end of the sweep",
+        || run.said(),
+        || {
+            let text = fs::read_to_string(place.session().join("events.ndjson")).unwrap_or_default();
+            text.contains("\"event\":\"sweep_ended\"")
+        },
+    );
     // The launchers wait for a stopped process for ever: that is theirs. Rank 0 is done and has said so.
     until(LIMIT, "rank 0's last word", || run.said(), || run.said().contains("lost: rank 2"));
     kill(stopped, Signal::KILL);

@@ -229,7 +229,14 @@ impl Ran {
     /// The exit code must be this one.
     #[track_caller]
     pub fn ended_with(&self, code: i32) -> &Self {
-        assert_eq!(self.status.code(), Some(code), "{}\n--- standard output\n{}\n--- standard error\n{}", self.status, self.stdout, self.stderr);
+        assert_eq!(
+            self.status.code(),
+            Some(code),
+            "{}\n--- standard output\n{}\n--- standard error\n{}",
+            self.status,
+            self.stdout,
+            self.stderr
+        );
         self
     }
 }

@@ -114,18 +114,23 @@ fn a_job_without_a_terminal_is_attached_to(mpi: &Mpi) {
     let mut first = attach(&place);
     first.see("start this sweep");
     // The form is the attached screen's own: a small sweep is typed into it.
-    first.press("jj\r");
+    first.press("jjj ");
     first.press("\x154KiB,64KiB\r");
-    first.see("4 KiB,64 KiB");
-    first.press("\x1b[15~");
+    first.see("4KiB,64KiB");
+    first.press("\r");
     first.see("● ");
     first.press("q");
     first.left_whole(0);
 
-    until(SOON, "the sweep's end", || run.said(), || {
-        let text = std::fs::read_to_string(place.session().join("events.ndjson")).unwrap_or_default();
-        text.contains("\"event\":\"sweep_ended\"")
-    });
+    until(
+        SOON,
+        "the sweep's end",
+        || run.said(),
+        || {
+            let text = std::fs::read_to_string(place.session().join("events.ndjson")).unwrap_or_default();
+            text.contains("\"event\":\"sweep_ended\"")
+        },
+    );
     let mut second = attach(&place);
     second.see("✓ complete");
     second.press("3");
