@@ -103,7 +103,8 @@ pub(super) fn watch(mut words: UnixStream, status: &File, out: &File) -> io::Res
         let limit = if watch.case.signal.is_none() { AFTERMATH } else { SHORT_AFTERMATH };
         watch.wait(None, Some(limit))?;
     }
-    if watch.case.first.len() > 1 {
+    // A helper ends with its launcher, and may be seen to first.
+    if watch.case.first.len() > 1 || matches!(watch.case.first.as_slice(), [Gone::Launcher(..)]) {
         watch.settle()?;
     }
     watch.tell(status)
@@ -195,11 +196,13 @@ impl Watch<'_> {
         let limit = Timespec::try_from(SHORT_AFTERMATH).unwrap_or_default();
         if !top.ended && poll(&mut [PollFd::new(&top.handle, PollFlags::IN)], Some(&limit))? > 0 {
             top.ended = true;
-            self.case.first.push(top.who.clone());
         }
         if top.ended {
             // What it is made of needs no mention then.
             let top = top.who.clone();
+            if !self.case.first.contains(&top) {
+                self.case.first.push(top.clone());
+            }
             self.case.first.retain(|gone| matches!(gone, Gone::Rank(_)) || *gone == top);
         }
         Ok(())
