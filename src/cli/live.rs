@@ -156,7 +156,7 @@ fn root(global: &Global, args: &SweepArgs, mode: Mode, job: Option<Job>, engine:
     let mut house = House::open(&mode, job.as_ref())?;
     let (done, mut engine) = match engine() {
         Ok(engine) => {
-            let (done, engine) = with_engine(global, args, mode, engine, &mut house);
+            let (done, engine) = with_engine(global, args, &mode, engine, &mut house);
             (done, Some(engine))
         }
         Err(error) => (Err(error), None),
@@ -201,11 +201,11 @@ struct Done {
 fn with_engine(
     global: &Global,
     args: &SweepArgs,
-    mode: Mode,
+    mode: &Mode,
     engine: Box<dyn Engine>,
     house: &mut House,
 ) -> (Result<Done>, Box<dyn Engine>) {
-    if let Mode::Discover { json } = mode {
+    if let &Mode::Discover { json } = mode {
         let text = super::facts::placement(engine.topology(), json);
         return (Ok(Done { code: FINE, text, untidy: false }), engine);
     }
@@ -329,7 +329,7 @@ fn resume_command(folder: &Path) -> String {
     format!("{} --resume {}", words.join(" "), session.display())
 }
 
-fn run(global: &Global, mode: Mode, engine: Box<dyn Engine>, house: &mut House, session: Session) -> (Result<Done>, Box<dyn Engine>) {
+fn run(global: &Global, mode: &Mode, engine: Box<dyn Engine>, house: &mut House, session: Session) -> (Result<Done>, Box<dyn Engine>) {
     let Session { store, header, records, settings, start, next_probe, resume } = session;
     let headless = !matches!(mode, Mode::Screen);
     let start = if headless { start.or_else(|| Some(Start::new(settings.clone()))) } else { start };
@@ -373,7 +373,7 @@ fn run(global: &Global, mode: Mode, engine: Box<dyn Engine>, house: &mut House, 
     recorder.record(Event::Closed);
     recorder.alone();
     watchers.end();
-    (finish(&mode, &recorder, blemished), engine)
+    (finish(mode, &recorder, blemished), engine)
 }
 
 fn finish(mode: &Mode, recorder: &Recorder, blemished: bool) -> Result<Done> {

@@ -144,7 +144,8 @@ impl Place {
     }
 
     pub fn start(&self, command: &mut Command) -> Run {
-        let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        // What a killed process leaves where it stood goes with the place.
+        let mut child = command.current_dir(self.folder()).spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
         let (stdout, stderr) = (child.stdout.take().map(Stream::of).unwrap(), child.stderr.take().map(Stream::of).unwrap());
         Run { child, stdout, stderr }
     }
