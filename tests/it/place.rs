@@ -108,6 +108,7 @@ impl Place {
     }
 
     /// Sockets of jobs that run here.
+    #[cfg(feature = "mpi")]
     pub fn sockets(&self) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(self.runtime().join("toposcope")) else { return Vec::new() };
         entries.flatten().map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "sock")).collect()
