@@ -60,7 +60,8 @@ fn cause(case: &Case, during: &str) -> String {
         [Gone::Rank(member)] => format!("rank {} (process {} on {}) died {during}", member.rank, member.pid, plain(&member.host)),
         [Gone::Launcher(name, pid)] => format!("the launcher ({}, process {pid}) died {during}", plain(name)),
         several => {
-            let ranks: Vec<&Member> = several.iter().filter_map(|gone| if let Gone::Rank(member) = gone { Some(member) } else { None }).collect();
+            let ranks: Vec<&Member> =
+                several.iter().filter_map(|gone| if let Gone::Rank(member) = gone { Some(member) } else { None }).collect();
             let launchers = several.iter().filter_map(|gone| {
                 if let Gone::Launcher(name, pid) = gone { Some(format!("the launcher ({}, process {pid})", plain(name))) } else { None }
             });

@@ -237,8 +237,7 @@ impl Watch<'_> {
         let died: Vec<Member> =
             self.case.first.iter().filter_map(|gone| if let Gone::Rank(member) = gone { Some(member.clone()) } else { None }).collect();
         let most = if died.len() == 1 { LAST_WORDS } else { 1 };
-        self.case.last_words =
-            died.iter().take(4).map(|member| (member.rank, chatter::last_words(member.pid, most))).collect();
+        self.case.last_words = died.iter().take(4).map(|member| (member.rank, chatter::last_words(member.pid, most))).collect();
         for watched in &self.watched {
             // The job is over: what its ranks print from now on interests nobody.
             chatter::remove(watched.pid);

@@ -38,13 +38,7 @@ pub(super) fn run(plan: &Plan) -> Result<ExitStatus, LaunchError> {
     let (Some(keys), Some(drawing), Some(words)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
         return Err(LaunchError::System { what: "talk to the launcher".to_owned(), source: io::ErrorKind::BrokenPipe.into() });
     };
-    let relay = Relay(Arc::new(Shared {
-        terminal,
-        saved,
-        keys: Mutex::new(keys),
-        drawing: Mutex::new(false),
-        changed: Condvar::new(),
-    }));
+    let relay = Relay(Arc::new(Shared { terminal, saved, keys: Mutex::new(keys), drawing: Mutex::new(false), changed: Condvar::new() }));
     relay.report_size();
     let at = || LaunchError::at("relay the screen");
     let mut signals = Signals::new([SIGWINCH]).map_err(at())?;
@@ -143,7 +137,8 @@ impl Relay {
 
     fn set_drawing(&self, on: bool) {
         let (file, saved) = (&self.0.terminal.file, &self.0.saved);
-        let _ = if on { tcsetattr(file, OptionalActions::Now, &raw_of(saved)).map_err(io::Error::from) } else { restore_settings(file, saved) };
+        let _ =
+            if on { tcsetattr(file, OptionalActions::Now, &raw_of(saved)).map_err(io::Error::from) } else { restore_settings(file, saved) };
         *self.0.drawing.lock().unwrap_or_else(PoisonError::into_inner) = on;
         self.0.changed.notify_all();
     }
