@@ -6,3 +6,4 @@ mod layering;
 mod made;
 mod netlab;
 mod store;
+mod terminal;

@@ -17,7 +17,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -84,8 +84,13 @@ impl Guard {
     /// Start the guard and wait until it has saved the terminal's settings. Without a terminal it speaks on the error
     /// stream of the launcher, if that can be opened, else on `stderr` (where this process's went before redirection).
     pub fn start(terminal: Option<&Terminal>, stderr: &File) -> Result<Self, LaunchError> {
+        let program = env::current_exe().map_err(|error| LaunchError::Guard { why: error.to_string() })?;
+        Self::start_program(&program, terminal, stderr)
+    }
+
+    /// The same with another program than this one; its subcommand `guard` must be [`serve`].
+    pub fn start_program(program: &Path, terminal: Option<&Terminal>, stderr: &File) -> Result<Self, LaunchError> {
         let failed = |error: io::Error| LaunchError::Guard { why: error.to_string() };
-        let program = env::current_exe().map_err(failed)?;
         let terminal = terminal.filter(|terminal| terminal.link != Link::Forwarded);
         let out = match terminal {
             Some(terminal) => terminal.file.try_clone(),
@@ -106,6 +111,11 @@ impl Guard {
         let guard = Self::over(ours, status, Some(child))?;
         guard.begin(terminal)?;
         Ok(guard)
+    }
+
+    /// Its process id, until it is dismissed.
+    pub fn process(&self) -> Option<u32> {
+        self.0.child.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(Child::id)
     }
 
     fn over(words: UnixStream, status: File, child: Option<Child>) -> io::Result<Self> {
@@ -186,3 +196,6 @@ fn launcher_stderr() -> Option<File> {
 pub fn command_line() -> Option<String> {
     launchers().pop().or_else(process::Stat::own)?.command_line()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,13 +1,14 @@
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::termios::{Termios, tcgetattr};
@@ -46,16 +47,8 @@ pub fn serve() -> i32 {
 /// A process that is watched.
 struct Watched {
     who: Gone,
+    pid: u32,
     handle: OwnedFd,
-    ended: bool,
-}
-
-impl Watched {
-    fn new(who: Gone, pid: u32) -> Option<Self> {
-        let pid = Pid::from_raw(pid.cast_signed())?;
-        let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
-        Some(Self { who, handle, ended: false })
-    }
 }
 
 struct Watch<'a> {
@@ -63,19 +56,27 @@ struct Watch<'a> {
     /// settings of the terminal before rank 0 changed them
     saved: Option<Termios>,
     entered: bool,
-    launchers: Vec<Watched>,
-    ranks: Vec<Watched>,
+    /// reports in the order in which things happened, even if the guard is late
+    queue: OwnedFd,
+    watched: Vec<Watched>,
+    /// the launcher that was typed
+    top: Option<Gone>,
     case: Case,
 }
 
+/// What the queue calls rank 0's socket; processes are called by their place in `watched`.
+const WORDS: u64 = u64::MAX;
+
 /// Watch until rank 0 lets go or ends; in the latter case put the terminal back and tell.
 pub(super) fn watch(mut words: UnixStream, status: &File, out: &File) -> io::Result<()> {
-    let mut watch = Watch { out, saved: None, entered: false, launchers: Vec::new(), ranks: Vec::new(), case: Case::default() };
+    let queue = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    epoll::add(&queue, &words, epoll::EventData::new_u64(WORDS), epoll::EventFlags::IN)?;
+    let (watched, case) = (Vec::new(), Case::default());
+    let mut watch = Watch { out, saved: None, entered: false, queue, watched, top: None, case };
     let mut pending = Vec::new();
     words.set_nonblocking(true)?;
     loop {
-        let speaks = watch.wait(Some(&words), None)?;
-        if !speaks {
+        if !watch.wait(None)? {
             continue;
         }
         let over = read_some(&mut words, &mut pending)?;
@@ -97,14 +98,12 @@ pub(super) fn watch(mut words: UnixStream, status: &File, out: &File) -> io::Res
         }
     }
     watch.put_back();
+    epoll::delete(&watch.queue, &words)?;
     if watch.case.first.is_empty() {
         // The socket closes a moment before the process counts as ended; and a launcher's children are told of its end a
         // moment before others can see it.
         let limit = if watch.case.signal.is_none() { AFTERMATH } else { SHORT_AFTERMATH };
-        watch.wait(None, Some(limit))?;
-    }
-    if watch.case.first.len() > 1 {
-        watch.settle()?;
+        watch.wait(Some(limit))?;
     }
     watch.tell(status)
 }
@@ -131,17 +130,21 @@ impl Watch<'_> {
         match word {
             Word::Begin { terminal, launchers, rank0 } => {
                 self.saved = terminal.then(|| tcgetattr(self.out).ok()).flatten();
-                let watched = |(pid, name): (u32, String)| Watched::new(Gone::Launcher(name, pid), pid);
-                self.launchers = launchers.into_iter().filter_map(watched).collect();
-                self.watch_ranks(&[Member { rank: 0, host: process::host_name(), pid: rank0 }]);
+                self.watch(Gone::Rank(Member { rank: 0, host: process::host_name(), pid: rank0 }), rank0);
+                for (pid, name) in launchers {
+                    let launcher = Gone::Launcher(name, pid);
+                    self.top = Some(launcher.clone());
+                    self.watch(launcher, pid);
+                }
                 return true;
             }
-            Word::Ranks(members) => self.watch_ranks(&members),
+            Word::Ranks(members) => self.watch_ranks(members),
             Word::Screen(entered) => self.entered = entered,
             Word::Signal(name) => {
-                let is_rank0 = |gone: &Gone| matches!(gone, Gone::Rank(member) if member.rank == 0);
                 // Who ends from now on was told to, as rank 0 was: Open MPI kills within milliseconds.
-                self.ranks.iter_mut().for_each(|watched| watched.ended = true);
+                for watched in self.watched.iter().filter(|watched| matches!(watched.who, Gone::Rank(_))) {
+                    let _ = epoll::delete(&self.queue, &watched.handle);
+                }
                 self.case.first.retain(|gone| !is_rank0(gone));
                 self.case.signal = Some(name);
             }
@@ -150,59 +153,69 @@ impl Watch<'_> {
         false
     }
 
-    fn watch_ranks(&mut self, members: &[Member]) {
-        let host = process::host_name();
-        let here = members.iter().filter(|member| member.host == host);
-        self.ranks = here.clone().filter_map(|member| Watched::new(Gone::Rank(member.clone()), member.pid)).collect();
-        // One that died since it told its process id.
-        let early = here.filter(|member| process::Stat::of(member.pid).is_none_or(|stat| !stat.alive()));
-        let early: Vec<Gone> = early.cloned().map(Gone::Rank).collect();
-        if self.case.first.is_empty() {
-            self.case.first = early;
+    fn watch(&mut self, who: Gone, pid: u32) {
+        let handle = Pid::from_raw(pid.cast_signed()).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        let data = epoll::EventData::new_u64(self.watched.len() as u64);
+        match handle {
+            Some(handle) if epoll::add(&self.queue, &handle, data, epoll::EventFlags::IN).is_ok() => {
+                self.watched.push(Watched { who, pid, handle });
+            }
+            // It died since it told its process id.
+            _ if process::Stat::of(pid).is_none() && self.case.first.is_empty() => self.case.first.push(who),
+            _ => {}
         }
-        let mut elsewhere: Vec<String> = members.iter().filter(|member| member.host != host).map(|member| member.host.clone()).collect();
-        elsewhere.dedup();
-        self.case.elsewhere = elsewhere;
+    }
+
+    fn watch_ranks(&mut self, members: Vec<Member>) {
+        let host = process::host_name();
+        let (here, elsewhere): (Vec<Member>, Vec<Member>) = members.into_iter().partition(|member| member.host == host);
+        self.case.elsewhere = elsewhere.into_iter().map(|member| member.host).collect();
+        self.case.elsewhere.sort();
+        self.case.elsewhere.dedup();
+        // Rank 0 is watched since the beginning.
+        for member in here.into_iter().filter(|member| member.rank != 0) {
+            let pid = member.pid;
+            self.watch(Gone::Rank(member), pid);
+        }
     }
 
     /// Wait for rank 0 to speak (or to end), or for a watched process to end; notes who ended first. True if rank 0 did.
-    fn wait(&mut self, words: Option<&UnixStream>, limit: Option<Duration>) -> io::Result<bool> {
-        let watched: Vec<&mut Watched> = self.launchers.iter_mut().chain(&mut self.ranks).filter(|watched| !watched.ended).collect();
-        let mut polled: Vec<PollFd<'_>> = watched.iter().map(|watched| PollFd::new(&watched.handle, PollFlags::IN)).collect();
-        polled.extend(words.map(|words| PollFd::from_borrowed_fd(words.as_fd(), PollFlags::IN)));
+    fn wait(&mut self, limit: Option<Duration>) -> io::Result<bool> {
         let limit = limit.map(|limit| Timespec::try_from(limit).unwrap_or_default());
-        match poll(&mut polled, limit.as_ref()) {
+        let mut events = Vec::with_capacity(self.watched.len() + 1);
+        match epoll::wait(&self.queue, spare_capacity(&mut events), limit.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let ready: Vec<bool> = polled.iter().map(|polled| !polled.revents().is_empty()).collect();
-        drop(polled);
-        let mut ended = Vec::new();
-        for (watched, _) in watched.into_iter().zip(&ready).filter(|(_, ready)| **ready) {
-            watched.ended = true;
-            ended.push(watched.who.clone());
+        let (mut spoke, mut ended) = (false, Vec::new());
+        for event in events {
+            let data = { event.data }.u64();
+            if data == WORDS {
+                spoke = true;
+            } else if let Some(watched) = self.watched.get(data as usize) {
+                epoll::delete(&self.queue, &watched.handle)?;
+                ended.push(watched.who.clone());
+            }
         }
         // Only the first matter: what ends later, ends because of them.
         if self.case.first.is_empty() {
-            self.case.first = ended;
+            self.case.first = self.first_of(ended);
         }
-        Ok(words.is_some() && ready.last() == Some(&true))
+        Ok(spoke)
     }
 
-    /// A launcher's connections close before its end shows, and its helpers are faster: see whether it ended too.
-    fn settle(&mut self) -> io::Result<()> {
-        let Some(top) = self.launchers.last_mut() else { return Ok(()) };
-        let limit = Timespec::try_from(SHORT_AFTERMATH).unwrap_or_default();
-        if !top.ended && poll(&mut [PollFd::new(&top.handle, PollFlags::IN)], Some(&limit))? > 0 {
-            top.ended = true;
-            self.case.first.push(top.who.clone());
+    /// Who of those that were seen to end together, in order, was the cause.
+    fn first_of(&self, ended: Vec<Gone>) -> Vec<Gone> {
+        let (Some(top), Some(first)) = (&self.top, ended.first()) else { return ended.into_iter().take(1).collect() };
+        if first == top {
+            return vec![top.clone()];
         }
-        if top.ended {
-            // What it is made of needs no mention then.
-            let top = top.who.clone();
-            self.case.first.retain(|gone| matches!(gone, Gone::Rank(_)) || *gone == top);
+        if ended.contains(top) {
+            // The guard was late: a launcher's connections close before its end shows, and its helpers are quick.
+            return ended.iter().filter(|gone| matches!(gone, Gone::Rank(_)) || *gone == top).cloned().collect();
         }
-        Ok(())
+        let dying = matches!(top, Gone::Launcher(_, pid) if is_dying(*pid));
+        vec![if dying { top.clone() } else { first.clone() }]
     }
 
     fn put_back(&self) {
@@ -225,16 +238,23 @@ impl Watch<'_> {
             self.case.first.iter().filter_map(|gone| if let Gone::Rank(member) = gone { Some(member.clone()) } else { None }).collect();
         let most = if died.len() == 1 { LAST_WORDS } else { 1 };
         self.case.last_words = died.iter().take(4).map(|member| (member.rank, chatter::last_words(member.pid, most))).collect();
-        for watched in &self.ranks {
-            if let Gone::Rank(member) = &watched.who {
-                // The job is over: what its ranks print from now on interests nobody.
-                chatter::remove(member.pid);
-            }
+        for watched in &self.watched {
+            // The job is over: what its ranks print from now on interests nobody.
+            chatter::remove(watched.pid);
         }
         // On a terminal whose settings are a shell's again, a bare line feed would make stairs.
         let text = if self.saved.is_some() { tell(&self.case).replace('\n', "\r\n") } else { tell(&self.case) };
         write_or_leave(self.out, text)
     }
+}
+
+fn is_rank0(gone: &Gone) -> bool {
+    matches!(gone, Gone::Rank(member) if member.rank == 0)
+}
+
+/// A process gives its memory up, command line included, before its connections, and those before it counts as ended.
+fn is_dying(pid: u32) -> bool {
+    !fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty())
 }
 
 /// A pipe of a launcher that was stopped would hold us for ever, and the guard must end.
