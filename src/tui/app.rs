@@ -37,7 +37,8 @@ pub struct Reaction {
 
 impl App {
     /// A screen on a session that has just begun, or is about to be loaded.
-    pub fn new(model: Model, ui: Ui, look: Look, mode: Mode) -> Self {
+    pub fn new(model: Model, mut ui: Ui, look: Look, mode: Mode) -> Self {
+        ui.fit(model.world());
         let view = View::build(&model, Key::of(&model, ui.matrix.metric, ui.matrix.size));
         let player = (mode == Mode::Recorded).then(Player::default);
         Self { model, ui, view, look, mode, player, hits: HitMap::default() }

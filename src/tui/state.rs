@@ -167,7 +167,8 @@ impl Ui {
     pub fn new(tab: Tab, settings: &SweepSettings, movers: Vec<MoverKind>) -> Self {
         Self {
             tab,
-            matrix: MatrixPanel::default(),
+            // The first pair; `fit` keeps it within the ranks.
+            matrix: MatrixPanel { cursor: (0, 1), ..MatrixPanel::default() },
             form: Form::new(settings, movers),
             session: SessionPanel::default(),
             popups: Vec::new(),
@@ -175,6 +176,11 @@ impl Ui {
             pressed: None,
             mouse_released: false,
         }
+    }
+
+    /// Keep the cursor within `world` ranks.
+    pub fn fit(&mut self, world: usize) {
+        self.matrix.put(self.matrix.cursor, world);
     }
 
     /// Tell something in one line.

@@ -17,7 +17,9 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
         76.. => 31,
         _ => 0,
     };
-    let below = if side == 0 { 6 } else { 0 };
+    // Where the pair cannot stand beside the matrix, it gets what digits for every rank would leave, but two lines at least.
+    let digits = scene.model.world() as u16 + 6;
+    let below = if side == 0 { area.height.saturating_sub(digits).clamp(2, 8) } else { 0 };
     let left = Rect { width: area.width - side, height: area.height - below, ..area };
     if side > 0 {
         inspector::draw(scene, buf, Rect { x: left.right(), width: side, ..area }, hits);
@@ -43,7 +45,6 @@ fn matrix(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
     if let Some(sweep) = &scene.model.sweep {
         title.push_str(&format!(" · median of {}", sweep.settings.repeats));
     }
-    title.push_str(if panel.transpose { " · column sends" } else { " · row sends" });
     let view = MatrixView {
         grid: &scene.view.grid,
         topology: &scene.model.header.topology,

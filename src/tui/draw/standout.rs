@@ -2,7 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 
 use super::text::{cut, panel, put, put_at, right, span};
 use super::{HitMap, Scene};
@@ -19,10 +19,12 @@ pub fn sentence(scene: &Scene<'_>, columns: usize) -> Line<'static> {
     let look = scene.look;
     let insight = &scene.view.insight;
     let (failed, pairs) = insight.failed(1);
-    let (text, style) = if let (Some((from, to)), true) = (pairs.first(), failed > 0) {
+    let mut spans = vec![Span::raw(" ")];
+    if let Some((from, to)) = pairs.first() {
         let more = if failed > 1 { format!(" and {} more", failed - 1) } else { String::new() };
-        (format!("{from}→{to}{more} failed"), look.error())
-    } else if let Some(slow) = insight.slowest(1).first().filter(|slow| slow.share() < PLAIN_SHARE) {
+        spans.push(span(format!("{from}→{to}{more} failed · "), look.error()));
+    }
+    let (text, style) = if let Some(slow) = insight.slowest(1).first().filter(|slow| slow.share() < PLAIN_SHARE) {
         let text = format!(
             "{}→{} is slow: {} GB/s, {:.2} of typical {}",
             slow.from,
@@ -37,7 +39,9 @@ pub fn sentence(scene: &Scene<'_>, columns: usize) -> Line<'static> {
     } else {
         ("nothing to compare yet".to_owned(), look.dim())
     };
-    Line::from(span(cut(&format!(" {text}"), columns), style))
+    let used: usize = spans.iter().map(Span::width).sum();
+    spans.push(span(cut(&text, columns.saturating_sub(used)), style));
+    Line::from(spans)
 }
 
 /// The slowest pairs and the most one-sided ones, in a frame.
@@ -47,7 +51,9 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
     let inner = panel(buf, area, look, &Line::from(span(format!("what stands out{size}"), look.title())));
     let insight = &scene.view.insight;
     let (failed, pairs) = insight.failed(4);
-    let half = inner.width / 2;
+    // Side by side where both can be told, else below one another.
+    let narrow = inner.width < 72;
+    let half = if narrow { inner.width } else { inner.width / 2 };
     let mut left: Vec<(Line<'static>, (usize, usize))> = Vec::new();
     if let Some(&first) = pairs.first() {
         let named: Vec<String> = pairs.iter().map(|(from, to)| format!("{from}→{to}")).collect();
@@ -56,7 +62,7 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
         left.push((Line::from(span(cut(&text, usize::from(half)), look.error())), first));
     }
     left.extend(insight.slowest(3).iter().map(|slow| (slow_line(scene, slow, usize::from(half)), (slow.from, slow.to))));
-    let rest = usize::from(inner.width - half);
+    let rest = usize::from(if narrow { inner.width } else { inner.width - half });
     let right = insight.skewest(3).into_iter().map(|skew| (skew_line(scene, &skew, rest), (skew.from, skew.to)));
     if left.is_empty() {
         put(buf, inner, 0, &sentence(scene, usize::from(inner.width)));
@@ -68,8 +74,14 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
             hits.pairs.push((Rect { x: inner.x + x, y: inner.y + row, width: line.width() as u16, height: 1 }, pair));
         }
     };
-    column(0, left);
-    column(half, right.collect());
+    if narrow {
+        left.truncate(usize::from(inner.height).saturating_sub(1));
+        left.extend(right.take(1));
+        column(0, left);
+    } else {
+        column(0, left);
+        column(half, right.collect());
+    }
 }
 
 fn slow_line(scene: &Scene<'_>, slow: &Slow, columns: usize) -> Line<'static> {
