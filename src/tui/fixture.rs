@@ -67,8 +67,9 @@ impl Story {
         self.records.push(Record { t: self.now, event });
     }
 
-    /// A probe, its repeats around `gbps` (with a start-up time of 20 µs), each with `status`.
-    pub fn probe(&mut self, from: usize, to: usize, bytes: u64, gbps: f64, repeats: u32, take: u32, topology: &Topology, status: Status) {
+    /// A probe of a pair, its eight repeats around `gbps` (with a start-up time of 20 µs when small), or two timeouts.
+    pub fn probe(&mut self, topology: &Topology, (from, to): (usize, usize), bytes: u64, gbps: Option<f64>) {
+        let (status, repeats, take) = if gbps.is_some() { (Status::Ok, 8, 0) } else { (Status::Timeout, 2, 0) };
         let pattern = if from == to { Pattern::Local } else { Pattern::Peer };
         let probe = Probe { id: self.next, pattern, from, to, bytes, first_repeat: 0, repeats, take };
         self.next += 1;
@@ -82,7 +83,7 @@ impl Story {
             repeat,
             take,
             messages: 4,
-            seconds: (status == Status::Ok).then(|| {
+            seconds: gbps.map(|gbps| {
                 // A spread of about 1 % around the published value, the same in every run.
                 let spread = 1.0 + (f64::from((repeat * 7 + from as u32 * 3 + to as u32) % 8) - 3.5) / 415.0;
                 let start_up = if bytes < 64 << 20 { 20e-6 } else { 0.0 };
@@ -107,7 +108,7 @@ pub fn b70() -> (Header, Vec<Record>) {
     for &bytes in &settings.sizes {
         for (from, row) in B70.iter().enumerate() {
             for (to, &gbps) in row.iter().enumerate() {
-                story.probe(from, to, bytes, gbps, settings.repeats, 0, &header.topology, Status::Ok);
+                story.probe(&header.topology, (from, to), bytes, Some(gbps));
             }
         }
     }
@@ -123,9 +124,9 @@ pub fn three() -> (Header, Vec<Record>) {
     let settings = SweepSettings { sizes: vec![4096, 16 << 20], mover: MoverKind::MpiSendrecv, ..SweepSettings::default() };
     let mut story = Story::new(&settings);
     for (from, to, gbps) in [(0, 0, 11.0), (1, 1, 10.5), (2, 2, 10.8), (0, 1, 6.1), (1, 0, 6.0), (0, 2, 0.024), (2, 0, 0.098)] {
-        story.probe(from, to, 16 << 20, gbps, 8, 0, &header.topology, Status::Ok);
+        story.probe(&header.topology, (from, to), 16 << 20, Some(gbps));
     }
-    story.probe(2, 1, 16 << 20, 1.0, 2, 0, &header.topology, Status::Timeout);
+    story.probe(&header.topology, (2, 1), 16 << 20, None);
     story.then(Event::Log { rank: 2, line: "UCX WARN \u{1b}[1mno device\u{1b}[0m".to_owned() });
     story.then(Event::RankLost { rank: 2, reason: "no answer for 10 s".to_owned() });
     story.then(Event::Notice { text: "rank 2 is lost: the sweep goes on without it".to_owned() });

@@ -87,7 +87,7 @@ struct Stage {
     running: std::thread::JoinHandle<Result<Ended, super::TuiError>>,
 }
 
-fn stage(mode: Mode, gate: Option<Arc<Gate>>) -> Stage {
+fn set(mode: Mode, gate: Option<Arc<Gate>>) -> Stage {
     let seen = Arc::new(Seen::default());
     let ((input, inputs), (records, record_feed), (ended, ended_feed)) = (channel(), channel(), channel());
     let feed = Box::new(Job { seen: seen.clone(), records: record_feed, ended: ended_feed, mode, gate: gate.clone() });
@@ -113,68 +113,68 @@ fn key(name: &str) -> Input {
 
 #[test]
 fn keys_reach_the_job_and_leaving_ends_it() {
-    let stage = stage(Mode::Live, None);
-    stage.seen.wait(|state| !state.0.is_empty());
-    assert!(stage.seen.screen().contains("nothing measured yet"), "{}", stage.seen.screen());
-    stage.input.send(key("enter")).unwrap();
-    stage.seen.wait(|state| !state.2.is_empty());
-    stage.input.send(key("q")).unwrap();
-    assert_eq!(stage.running.join().unwrap().unwrap(), Ended::Quit);
-    let state = stage.seen.state.lock().unwrap();
-    assert!(matches!(state.2[..], [Command::StartSweep { .. }, Command::Quit]), "{:?}", state.2);
+    let job = set(Mode::Live, None);
+    job.seen.wait(|state| !state.0.is_empty());
+    assert!(job.seen.screen().contains("nothing measured yet"), "{}", job.seen.screen());
+    job.input.send(key("enter")).unwrap();
+    job.seen.wait(|state| !state.2.is_empty());
+    job.input.send(key("q")).unwrap();
+    assert_eq!(job.running.join().unwrap().unwrap(), Ended::Quit);
+    let after = job.seen.state.lock().unwrap();
+    assert!(matches!(after.2[..], [Command::StartSweep { .. }, Command::Quit]), "{:?}", after.2);
 }
 
 #[test]
 fn leaving_a_job_that_is_only_watched_does_not_end_it() {
-    let stage = stage(Mode::Attached, None);
-    three().1.into_iter().for_each(|record| stage.records.send(record).unwrap());
-    stage.input.send(key("q")).unwrap();
-    assert_eq!(stage.running.join().unwrap().unwrap(), Ended::Quit);
-    assert_eq!(stage.seen.state.lock().unwrap().2, []);
+    let job = set(Mode::Attached, None);
+    three().1.into_iter().for_each(|record| job.records.send(record).unwrap());
+    job.input.send(key("q")).unwrap();
+    assert_eq!(job.running.join().unwrap().unwrap(), Ended::Quit);
+    assert_eq!(job.seen.state.lock().unwrap().2, []);
 }
 
 #[test]
 fn the_end_of_the_job_and_of_the_terminal_are_told() {
-    let over = stage(Mode::Live, None);
+    let over = set(Mode::Live, None);
     over.ended.send("mpirun ended".to_owned()).unwrap();
     assert_eq!(over.running.join().unwrap().unwrap(), Ended::Feed("mpirun ended".to_owned()));
-    let gone = stage(Mode::Live, None);
+    let gone = set(Mode::Live, None);
     drop(gone.input);
     assert_eq!(gone.running.join().unwrap().unwrap(), Ended::Hangup);
 }
 
 #[test]
 fn nothing_new_draws_nothing() {
-    let stage = stage(Mode::Live, None);
-    stage.seen.wait(|state| !state.0.is_empty());
+    let job = set(Mode::Live, None);
+    job.seen.wait(|state| !state.0.is_empty());
     let (bytes, asked) = {
-        let state = stage.seen.state.lock().unwrap();
-        (state.0.len(), state.1)
+        let after = job.seen.state.lock().unwrap();
+        (after.0.len(), after.1)
     };
-    stage.seen.wait(|state| state.1 > asked + 3);
-    assert_eq!(stage.seen.state.lock().unwrap().0.len(), bytes);
-    stage.input.send(key("3")).unwrap();
-    stage.seen.wait(|state| state.0.len() > bytes);
-    drop(stage.input);
-    stage.running.join().unwrap().unwrap();
+    job.seen.wait(|state| state.1 > asked + 3);
+    assert_eq!(job.seen.state.lock().unwrap().0.len(), bytes);
+    job.input.send(key("3")).unwrap();
+    job.seen.wait(|state| state.0.len() > bytes);
+    drop(job.input);
+    job.running.join().unwrap().unwrap();
 }
 
 #[test]
 fn the_loop_works_between_probes_only() {
     let gate = Arc::new(Gate::default());
     gate.close();
-    let stage = stage(Mode::Live, Some(gate.clone()));
+    let job = set(Mode::Live, Some(gate.clone()));
     for probe in 0..10 {
-        stage.input.send(key(if probe % 2 == 0 { "3" } else { "2" })).unwrap();
+        job.input.send(key(if probe % 2 == 0 { "3" } else { "2" })).unwrap();
         gate.open();
-        let asked = stage.seen.state.lock().unwrap().1;
-        stage.seen.wait(|state| state.1 > asked);
+        let asked = job.seen.state.lock().unwrap().1;
+        job.seen.wait(|state| state.1 > asked);
         gate.close();
     }
     gate.open();
-    drop(stage.input);
-    stage.running.join().unwrap().unwrap();
-    let state = stage.seen.state.lock().unwrap();
-    assert!(!state.3, "the feed was drained inside a probe");
-    assert!(!state.0.is_empty());
+    drop(job.input);
+    job.running.join().unwrap().unwrap();
+    let after = job.seen.state.lock().unwrap();
+    assert!(!after.3, "the feed was drained inside a probe");
+    assert!(!after.0.is_empty());
 }

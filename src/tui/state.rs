@@ -37,6 +37,7 @@ impl Tab {
     }
 
     /// The tab beside this one, round the end.
+    #[must_use]
     pub fn beside(self, next: bool) -> Self {
         let at = Self::ALL.iter().position(|tab| *tab == self).unwrap_or(0);
         let step = if next { 1 } else { Self::ALL.len() - 1 };

@@ -41,10 +41,11 @@ fn matrix(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
     let panel = &scene.ui.matrix;
     let key = scene.view.key;
     let bytes = if key.metric == Metric::SmallTime { key.small } else { key.bytes };
-    let mut title = if bytes == 0 { "nothing measured yet".to_owned() } else { format_size(bytes) };
-    if let Some(sweep) = &scene.model.sweep {
-        title.push_str(&format!(" · median of {}", sweep.settings.repeats));
-    }
+    let what = if bytes == 0 { "nothing measured yet".to_owned() } else { format_size(bytes) };
+    let title = match &scene.model.sweep {
+        Some(sweep) => format!("{what} · median of {}", sweep.settings.repeats),
+        None => what,
+    };
     let view = MatrixView {
         grid: &scene.view.grid,
         topology: &scene.model.header.topology,

@@ -6,7 +6,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::text::{bar, cut, left, panel, put, right, span, width, window, wrap};
+use super::text::{bar, count, cut, left, panel, put, right, span, width, window, wrap};
 use super::{HitMap, Scene};
 use crate::sample::Pattern;
 use crate::sweep::{SweepSettings, estimate};
@@ -227,13 +227,10 @@ fn progress(scene: &Scene<'_>, area: Rect) -> Vec<Line<'static>> {
         spans.push(span(right(&each, each_columns), look.dim()));
         lines.push(Line::from(spans));
     }
-    let mut last = format!(" {} samples", scene.model.cells.samples());
-    if let Some(left) = sweep.seconds_left().filter(|_| scene.running()) {
-        last.push_str(&format!(" · {} left", format_duration(left)));
-    }
-    if !sweep.reason.is_empty() {
-        last.push_str(&format!(" · {}", sweep.reason));
-    }
+    let left = sweep.seconds_left().filter(|_| scene.running()).map(|left| format!("{} left", format_duration(left)));
+    let reason = Some(sweep.reason.clone()).filter(|reason| !reason.is_empty());
+    let parts = [Some(format!(" {}", count(scene.model.cells.samples() as usize, "sample"))), left, reason];
+    let last = parts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
     lines.push(Line::from(span(cut(&last, room), look.text())));
     lines
 }
