@@ -3,6 +3,9 @@ use super::Metric;
 /// Below this ratio of its ends a domain is widened: it would paint noise in all colours.
 const LEAST_RATIO: f64 = 1.1;
 
+/// Below this number nothing is clipped: each value is worth its own colour, and one slow link may be all there is to see.
+const ENOUGH: usize = 100;
+
 /// How a domain's values are spread over the colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
@@ -23,10 +26,12 @@ pub struct Domain {
 }
 
 impl Domain {
-    /// From the 2nd to the 98th percentile of `values`, which are reordered; `None` if there are none.
+    /// From the 2nd to the 98th percentile of `values` (from end to end of fewer than 100), which are reordered; `None` if there are none.
     pub fn robust(metric: Metric, values: &mut [f64]) -> Option<Self> {
         if metric == Metric::Asymmetry {
-            values.iter_mut().for_each(|value| *value = value.abs());
+            for value in values.iter_mut() {
+                *value = value.abs();
+            }
             let limit = quantile(values, 0.98)?.max(LEAST_RATIO.ln());
             return Some(Self { lo: -limit, hi: limit, scale: Scale::Symmetric });
         }
@@ -57,9 +62,10 @@ impl Domain {
     }
 }
 
-/// The value at `share` of the sorted values (nearest rank).
+/// The value at `share` of the sorted values (nearest rank); of few values the first or the last.
 fn quantile(values: &mut [f64], share: f64) -> Option<f64> {
     let last = values.len().checked_sub(1)?;
+    let share = if values.len() < ENOUGH { share.round() } else { share };
     let at = (share * last as f64).round() as usize;
     Some(*values.select_nth_unstable_by(at.min(last), f64::total_cmp).1)
 }
@@ -80,8 +86,10 @@ mod tests {
 
     #[test]
     fn few_values_reach_to_both_ends() {
-        let domain = Domain::robust(Metric::Bandwidth, &mut [3e9, 1e9, 2e9]).unwrap();
-        assert_eq!((domain.lo, domain.hi), (1e9, 3e9));
+        let mut values: Vec<f64> = (0..56).map(|i| 50e9 + f64::from(i) * 1e8).collect();
+        values[30] = 3e9;
+        let domain = Domain::robust(Metric::Bandwidth, &mut values).unwrap();
+        assert_eq!((domain.lo, domain.hi), (3e9, 55.5e9));
         assert_eq!(Domain::robust(Metric::Bandwidth, &mut []), None);
     }
 

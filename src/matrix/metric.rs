@@ -44,6 +44,7 @@ impl Metric {
     }
 
     /// The metric after this one.
+    #[must_use]
     pub const fn next(self) -> Self {
         match self {
             Self::Bandwidth => Self::SmallTime,

@@ -7,6 +7,8 @@ mod domain;
 mod grid;
 mod metric;
 mod sum;
+#[cfg(test)]
+mod tests;
 
 pub use block::Block;
 pub use domain::{Domain, Scale};
@@ -43,25 +45,5 @@ impl Value {
             (Self::Known(a), Self::Known(b)) => Self::Known((a / b).ln()),
             _ => [Self::Corrupt, Self::Timeout, Self::Waived].into_iter().find(|&bad| forth == bad || back == bad).unwrap_or(Self::Missing),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_value_stays_small() {
-        assert!(size_of::<Value>() <= 16);
-    }
-
-    #[test]
-    fn asymmetry_is_antisymmetric_and_passes_states_on() {
-        let (a, b) = (Value::Known(8e9), Value::Known(54e9));
-        let (forth, back) = (Value::asymmetry(a, b).known().unwrap(), Value::asymmetry(b, a).known().unwrap());
-        assert!((forth + back).abs() < 1e-12 && forth < -1.9);
-        assert_eq!(Value::asymmetry(a, Value::Timeout), Value::Timeout);
-        assert_eq!(Value::asymmetry(Value::Waived, Value::Corrupt), Value::Corrupt);
-        assert_eq!(Value::asymmetry(a, Value::Missing), Value::Missing);
     }
 }

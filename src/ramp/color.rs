@@ -32,7 +32,8 @@ impl Rgb {
         Self(mix(self.0, other.0), mix(self.1, other.1), mix(self.2, other.2))
     }
 
-    /// Lightness, green-red and blue-yellow (Ottosson's OKLab, 2020).
+    /// Lightness, green-red and blue-yellow (Ottosson's `OKLab`, 2020).
+    #[allow(clippy::many_single_char_names, reason = "the names that the colour spaces give")]
     pub fn oklab(self) -> [f64; 3] {
         let [r, g, b] = self.linear();
         let l = 0.412_221_470_8_f64.mul_add(r, 0.536_332_536_3_f64.mul_add(g, 0.051_445_992_9 * b)).cbrt();
@@ -45,7 +46,7 @@ impl Rgb {
         ]
     }
 
-    /// Perceived difference to another colour: distance in OKLab.
+    /// Perceived difference to another colour: distance in `OKLab`.
     pub fn distance(self, other: Self) -> f64 {
         let (a, b) = (self.oklab(), other.oklab());
         a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()

@@ -2,7 +2,7 @@ use std::sync::OnceLock;
 
 use super::{Level, Paint, Rgb, nearest_index, xterm};
 
-/// Least growth of OKLab lightness from one entry of the 256-colour ladder to the next.
+/// Least growth of `OKLab` lightness from one entry of the 256-colour ladder to the next.
 const LEAST_STEP: f64 = 0.035;
 /// Numbers among the 16 colours: one hue for amounts, two for the sides of 0.
 const SEQUENTIAL_16: u8 = 6;
@@ -175,7 +175,7 @@ mod tests {
         assert!(amounts.windows(2).all(|pair| lightness(pair[1]) >= lightness(pair[0]) + LEAST_STEP - 1e-4));
         let sides = ladder(Map::Diverging);
         let half = sides.len() / 2;
-        assert!(half >= 5 && sides.len() % 2 == 0, "{sides:?}");
+        assert!(half >= 5 && sides.len().is_multiple_of(2), "{sides:?}");
         assert!(sides[..half].windows(2).all(|pair| lightness(pair[1]) > lightness(pair[0])), "{sides:?}");
         assert!(sides[half..].windows(2).all(|pair| lightness(pair[1]) < lightness(pair[0])), "{sides:?}");
     }

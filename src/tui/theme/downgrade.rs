@@ -22,7 +22,7 @@ pub(in crate::tui) const SIXTEEN: [Color; 16] = [
     Color::LightCyan,
     Color::White,
 ];
-/// Below this chroma (OKLab) a colour counts as grey.
+/// Below this chroma (`OKLab`) a colour counts as grey.
 const GREY: f64 = 0.035;
 /// Text with less contrast to the ground than this is dim.
 const DIM: f64 = 9.0;

@@ -125,12 +125,11 @@ fn modifiers(scope: &str, value: &Value, warnings: &mut Vec<String>) -> Modifier
         return all;
     };
     for item in list {
-        match MODIFIERS.iter().find(|(name, _)| item.as_str() == Some(name)) {
-            Some((_, modifier)) => all |= *modifier,
-            None => {
-                let known: Vec<&str> = MODIFIERS.iter().map(|(name, _)| *name).collect();
-                warnings.push(format!("{scope}: {} is not one of {}", show(item), known.join(", ")));
-            }
+        if let Some((_, modifier)) = MODIFIERS.iter().find(|(name, _)| item.as_str() == Some(name)) {
+            all |= *modifier;
+        } else {
+            let known: Vec<&str> = MODIFIERS.iter().map(|(name, _)| *name).collect();
+            warnings.push(format!("{scope}: {} is not one of {}", show(item), known.join(", ")));
         }
     }
     all

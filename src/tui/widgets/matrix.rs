@@ -45,6 +45,7 @@ pub enum Zoom {
 
 impl Zoom {
     /// The zoom after this one.
+    #[must_use]
     pub const fn next(self) -> Self {
         match self {
             Self::Fit => Self::Pixels,

@@ -47,16 +47,15 @@ pub(super) fn draw_row_headers(view: &MatrixView<'_>, groups: &Groups, layout: &
         let under = ranks.contains(&cursor);
         // Of the hosts that begin in this block the first is named.
         let begins = groups.begins_in(ranks);
-        if (at == 0 || begins.is_some()) && host_width > 0 && told != Some(y) {
-            if let Some((_, name)) = begins.or_else(|| groups.run_of(ranks.start)) {
-                buffer.set_stringn(host_x, y, name, usize::from(host_width), if under { cross } else { dim });
-                told = Some(y);
-            }
+        let name = begins.or_else(|| groups.run_of(ranks.start)).filter(|_| at == 0 || begins.is_some());
+        if let Some((_, name)) = name.filter(|_| host_width > 0 && told != Some(y)) {
+            buffer.set_stringn(host_x, y, name, usize::from(host_width), if under { cross } else { dim });
+            told = Some(y);
         }
         if digits {
             right(buffer, rank_x, y, rank_width, &ranks.start.to_string(), if under { cross } else { dim });
         } else if under {
-            let middle = (half + (count - 1) / 2) / 2;
+            let middle = u16::midpoint(*half, (count - 1) / 2);
             right(buffer, rank_x, middle, rank_width, &cursor.to_string(), cross);
             buffer.set_stringn(rank_x + rank_width, middle, "▸", 1, cross);
         }

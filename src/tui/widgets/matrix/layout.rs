@@ -53,6 +53,7 @@ pub(super) struct Layout {
 }
 
 /// What a layout has besides numbers.
+#[allow(clippy::struct_excessive_bools, reason = "independent of each other")]
 #[derive(Clone, Copy)]
 struct Extras {
     legend: bool,

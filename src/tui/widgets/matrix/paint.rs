@@ -93,7 +93,7 @@ impl<'a> Painter<'a> {
             }
             None => {
                 let line = exact(self.theme.ground().blend(self.theme.text(), 0.08), self.level);
-                Look { paint: if self.fills() { line } else { Paint::Plain }, glyph: (!self.fills()).then_some(' ') }
+                Look { paint: if self.fills() { line } else { Paint::Plain }, glyph: (!self.fills()).then_some('╲') }
             }
         }
     }

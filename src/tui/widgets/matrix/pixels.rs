@@ -94,11 +94,12 @@ impl Scene<'_> {
 
     fn mark_worst(&self, row: usize, column: usize, buffer: &mut Buffer) {
         let (Some(&(half, count, _)), Some(&(x, width, _))) = (self.layout.rows.get(row), self.layout.columns.get(column)) else { return };
+        let middle = u16::midpoint(half, (count - 1) / 2);
         let (from, to) = self.pair(row, column);
         // A failed pair in the same block is shown there instead.
         let shown = if self.level == 0 { Some(self.view.grid.get(from, to)) } else { self.view.grid.block(self.level, from, to).shown() };
         let Some(Value::Known(value)) = shown else { return };
-        if let Some(cell) = buffer.cell_mut((x + (width - 1) / 2, (half + (count - 1) / 2) / 2)) {
+        if let Some(cell) = buffer.cell_mut((x + (width - 1) / 2, middle)) {
             match self.painter.shade(value).rgb().filter(|_| self.painter.fills()) {
                 Some(ground) => {
                     cell.set_char('◆').set_style(self.painter.on(ground));

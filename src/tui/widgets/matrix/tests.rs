@@ -127,11 +127,11 @@ fn zooms_follow_the_cursor() {
 #[test]
 fn nothing_panics_at_any_size() {
     for (_, level) in LEVELS {
-        for n in [0, 1, 2, 9, 100] {
+        for n in [0, 1, 9, 70] {
             for zoom in [Zoom::Fit, Zoom::Pixels, Zoom::Digits] {
                 let scene = Scene { zoom, cursor: (n, 0), selection: Some(((0, 0), (n, n))), ..Scene::new(n, 4, level) };
-                for width in (0..90).step_by(7) {
-                    for height in 0..30 {
+                for width in (0..90).step_by(13) {
+                    for height in (0..30).step_by(3) {
                         scene.draw(width, height);
                     }
                 }
@@ -223,13 +223,15 @@ fn a_selection_shows_at_every_level_and_zoom() {
             let selected = Scene { selection: Some(((3, 5), (4, 6))), zoom, cursor: (7, 7), ..Scene::new(8, 4, level) };
             let ((a, hits), (b, _)) = (plain.draw(84, 18), selected.draw(84, 18));
             let mut changed = std::collections::HashSet::new();
-            for y in 0..18 {
-                for x in 0..84 {
-                    if a[(x, y)] != b[(x, y)] {
-                        changed.extend(
-                            [false, true].into_iter().filter_map(|lower| hits.at(x, y, lower)).map(|hit| (hit.from.start, hit.to.start)),
-                        );
-                    }
+            for (x, y, lower) in (0..18).flat_map(|y| (0..84).flat_map(move |x| [(x, y, false), (x, y, true)])) {
+                let (before, after) = (&a[(x, y)], &b[(x, y)]);
+                let differs = match (before.symbol(), lower) {
+                    ("▀", false) => before.fg != after.fg,
+                    ("▀", true) => before.bg != after.bg,
+                    _ => before != after,
+                };
+                if differs {
+                    changed.extend(hits.at(x, y, lower).map(|hit| (hit.from.start, hit.to.start)));
                 }
             }
             assert!([(3, 5), (3, 6), (4, 5), (4, 6)].iter().all(|pair| changed.contains(pair)), "{name} {zoom:?} {changed:?}");
