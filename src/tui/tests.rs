@@ -1,5 +1,6 @@
 //! The whole screen without a terminal: keys in, state, commands and frames out.
 
+use crossterm::event::{Event as Input, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use proptest::prelude::*;
 
 use super::fixture::{app, b70, frame, header, press, text, three};
@@ -93,6 +94,68 @@ fn a_running_sweep_pauses_and_goes_on_and_is_not_lost_by_one_key() {
     assert_eq!(press(&mut app, "q"), Effect::Nothing);
     assert_eq!(press(&mut app, "esc q enter"), Effect::Leave);
     assert_eq!(press(&mut live(b70(), Tab::Sweep), "q"), Effect::Leave, "nothing runs: no question");
+}
+
+/// Where on the screen a pair of ranks was drawn.
+fn place_of(app: &App, (from, to): (usize, usize)) -> (u16, u16) {
+    let places = (0..40).flat_map(|row| (0..120).map(move |column| (column, row)));
+    let hit = |&(column, row): &(u16, u16)| {
+        app.hits.matrix.at(column, row, false).is_some_and(|hit| hit.from.contains(&from) && hit.to.contains(&to))
+    };
+    places.into_iter().find(hit).unwrap()
+}
+
+fn point(app: &mut App, kind: MouseEventKind, (column, row): (u16, u16)) -> super::Reaction {
+    let reaction = app.input(&Input::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }));
+    frame(app, 120, 40);
+    reaction
+}
+
+#[test]
+fn the_mouse_tells_pins_and_selects() {
+    let mut app = live(b70(), Tab::Matrix);
+    frame(&mut app, 120, 40);
+    let (down, drag, up) =
+        (MouseEventKind::Down(MouseButton::Left), MouseEventKind::Drag(MouseButton::Left), MouseEventKind::Up(MouseButton::Left));
+    let places = [(2, 3), (4, 5), (6, 6)].map(|pair| place_of(&app, pair));
+    assert!(point(&mut app, MouseEventKind::Moved, places[0]).changed);
+    assert_eq!(app.ui.matrix.cursor, (2, 3));
+    assert!(!point(&mut app, MouseEventKind::Moved, places[0]).changed, "the same cell again is no news");
+    point(&mut app, down, places[1]);
+    point(&mut app, up, places[1]);
+    point(&mut app, MouseEventKind::Moved, places[0]);
+    assert_eq!(app.ui.matrix.cursor, (4, 5), "a click pins");
+    point(&mut app, down, places[0]);
+    point(&mut app, drag, places[1]);
+    assert_eq!(app.ui.matrix.block(), ((2, 4), (3, 5)));
+    point(&mut app, up, places[1]);
+    let Effect::Send(Command::Remeasure { cells, .. }) = press(&mut app, "R") else { panic!("no command") };
+    assert_eq!(cells.len(), 9);
+    press(&mut app, "esc");
+    point(&mut app, MouseEventKind::Moved, places[2]);
+    assert_eq!(app.ui.matrix.cursor, (6, 6), "esc lets go");
+    let session = app.hits.tabs.iter().find(|(_, tab)| *tab == Tab::Session).map(|(area, _)| (area.x, area.y)).unwrap();
+    point(&mut app, down, session);
+    assert_eq!(app.ui.tab, Tab::Session);
+}
+
+#[test]
+fn a_click_on_the_slider_goes_to_that_time() {
+    let mut app = app(b70(), Tab::Session, Level::TrueColor, Mode::Recorded);
+    frame(&mut app, 120, 40);
+    let slider = app.hits.slider.unwrap();
+    point(&mut app, MouseEventKind::Down(MouseButton::Left), (slider.x + slider.width / 2, slider.y));
+    let half = app.model.cells.samples();
+    assert!((600..900).contains(&half), "{half}");
+    point(&mut app, MouseEventKind::Down(MouseButton::Left), (slider.x, slider.y));
+    assert_eq!(app.model.cells.samples(), 0);
+}
+
+#[test]
+fn ctrl_c_twice_leaves() {
+    let mut app = live(three(), Tab::Matrix);
+    assert_eq!(press(&mut app, "ctrl-c"), Effect::Nothing);
+    assert_eq!(press(&mut app, "ctrl-c"), Effect::Leave);
 }
 
 #[test]
@@ -215,7 +278,6 @@ proptest! {
         points in prop::collection::vec((0_u16..130, 0_u16..60, 0_u8..5), 0..10),
         which in 0..4,
     ) {
-        use crossterm::event::{Event as Input, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
         let session = match which { 0 => b70(), 1 => three(), 2 => (header("empty", &[]), Vec::new()), _ => (header("one", &["a"]), Vec::new()) };
         let mode = if keys.len() % 2 == 0 { Mode::Live } else { Mode::Recorded };
         let mut app = app(session, Tab::Matrix, Level::TrueColor, mode);

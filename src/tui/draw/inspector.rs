@@ -140,10 +140,13 @@ fn facts(scene: &Scene<'_>, columns: usize) -> Vec<Line<'static>> {
             lines.push(Line::from(spans));
             let fastest = size.times().into_iter().fold(f64::INFINITY, f64::min);
             lines.push(row("best", text(format!("{} GB/s", format_gbps(size.bytes as f64 / fastest)))));
-            lines.push(row("a message", text(format!("{} of {}", format_seconds(size.median), format_size(size.bytes)))));
+            lines.push(row("a message", text(format!("{}, {}", format_seconds(size.median), format_size(size.bytes)))));
         }
         None if size.is_none() => lines.push(Line::from(span(" not measured", look.dim()))),
         None => {}
+    }
+    if let Some(small) = scene.model.cells.get(cell_at(from, to), key.small).filter(|small| small.count > 0 && key.small != key.bytes) {
+        lines.push(row("smallest", text(format!("{}, {}", format_seconds(small.median), format_size(small.bytes)))));
     }
     if let Some(size) = size {
         lines.push(row("state", state(scene, size)));
@@ -213,9 +216,9 @@ fn reverse(scene: &Scene<'_>) -> Vec<(&'static str, Vec<Span<'static>>)> {
     let mut rows = vec![("reverse", vec![span(format!("{} GB/s  {to} → {from}", format_gbps(back)), look.text())])];
     if let Some(forth) = measured(scene).filter(|size| size.count > 0).map(SizeCell::bandwidth) {
         let ratio = (forth / back).max(back / forth);
-        let slower = if forth < back { "this way slower" } else { "that way slower" };
+        let slower = if forth < back { "slower" } else { "faster" };
         let (text, style) =
-            if ratio < 1.05 { (format!("{ratio:.2} ×"), look.text()) } else { (format!("{ratio:.1} ×, {slower}"), look.warn()) };
+            if ratio < 1.05 { (format!("{ratio:.2} ×"), look.text()) } else { (format!("{ratio:.1} × {slower}"), look.warn()) };
         rows.push(("asymmetry", vec![span(text, style)]));
     }
     rows

@@ -7,7 +7,7 @@ use super::text::put;
 use super::{HitMap, Scene, inspector, standout};
 use crate::matrix::Metric;
 use crate::tui::widgets::matrix::{self, MatrixView};
-use crate::units::format_size;
+use crate::units::{format_ranks, format_size};
 
 /// Draw the tab.
 pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
@@ -46,6 +46,8 @@ fn matrix(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
         Some(sweep) => format!("{what} · median of {}", sweep.settings.repeats),
         None => what,
     };
+    let lost: Vec<usize> = scene.model.lost.keys().copied().collect();
+    let title = if lost.is_empty() { title } else { format!("{title} · lost {}", format_ranks(&lost)) };
     let view = MatrixView {
         grid: &scene.view.grid,
         topology: &scene.model.header.topology,
