@@ -84,13 +84,19 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
     }
 }
 
+/// A pair in as many columns as the longest one takes.
+fn pair(scene: &Scene<'_>, (from, to): (usize, usize)) -> String {
+    let digits = scene.model.world().saturating_sub(1).to_string().len();
+    right(&format!("{from}→{to}"), 2 * digits + 1)
+}
+
 fn slow_line(scene: &Scene<'_>, slow: &Slow, columns: usize) -> Line<'static> {
     let look = scene.look;
     let stands_out = slow.share() < PLAIN_SHARE;
     let style = if stands_out { look.warn() } else { look.text() };
-    let pair = format!(" {} {}", if stands_out { "▲" } else { " " }, right(&format!("{}→{}", slow.from, slow.to), 7));
-    let text = format!("{pair} {} GB/s  {:.2} of typical {}", right(&format_gbps(slow.rate), 6), slow.share(), slow.class.name());
-    let short = format!("{pair} {}  {:.2} × {}", right(&format_gbps(slow.rate), 6), slow.share(), slow.class.name());
+    let head = format!(" {} {}", if stands_out { "▲" } else { " " }, pair(scene, (slow.from, slow.to)));
+    let text = format!("{head} {} GB/s  {:.2} of typical {}", right(&format_gbps(slow.rate), 6), slow.share(), slow.class.name());
+    let short = format!("{head} {}  {:.2} × {}", right(&format_gbps(slow.rate), 6), slow.share(), slow.class.name());
     Line::from(span(cut(if super::text::width(&text) <= columns { &text } else { &short }, columns), style))
 }
 
@@ -98,9 +104,9 @@ fn skew_line(scene: &Scene<'_>, skew: &Skew, columns: usize) -> Line<'static> {
     let look = scene.look;
     let stands_out = skew.ratio() > PLAIN_RATIO;
     let style = if stands_out { look.warn() } else { look.text() };
-    let pair = format!(" {} {}", if stands_out { "⇄" } else { " " }, right(&format!("{}→{}", skew.from, skew.to), 7));
+    let head = format!(" {} {}", if stands_out { "⇄" } else { " " }, pair(scene, (skew.from, skew.to)));
     let text =
-        format!("{pair} {} GB/s, back {}: {:.1} ×", right(&format_gbps(skew.rate), 6), right(&format_gbps(skew.back), 6), skew.ratio());
-    let short = format!("{pair} {:.1} × slower than back", skew.ratio());
+        format!("{head} {} GB/s, back {}: {:.1} ×", right(&format_gbps(skew.rate), 6), right(&format_gbps(skew.back), 6), skew.ratio());
+    let short = format!("{head} {:.1} × slower than back", skew.ratio());
     Line::from(span(cut(if super::text::width(&text) <= columns { &text } else { &short }, columns), style))
 }
