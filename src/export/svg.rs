@@ -216,19 +216,22 @@ fn box_lines(symbol: &str) -> Option<([bool; 4], &'static str)> {
     })
 }
 
+/// Half a unit is added everywhere, so that a line one unit thick fills whole units.
 fn box_drawing(out: &mut String, (x, y): (usize, usize), ([left, right, up, down], style): ([bool; 4], &str), look: Look) {
-    let middle = (x + CELL.0 / 2, y + CELL.1 / 2);
+    let (middle_x, middle_y) = (x + CELL.0 / 2, y + CELL.1 / 2);
+    let ends = [(left, x, middle_y), (right, x + CELL.0, middle_y), (up, middle_x, y), (down, middle_x, y + CELL.1)];
+    let ends: Vec<(usize, usize)> = ends.into_iter().filter(|end| end.0).map(|(_, x, y)| (x, y)).collect();
     let mut path = String::new();
-    let mut go = |is: bool, to: (usize, usize)| {
-        if is {
-            let _ = write!(path, "M{} {}L{} {}", middle.0, middle.1, to.0, to.1);
+    match ends[..] {
+        // A corner is round, a straight line one stroke.
+        [from, to] => {
+            let _ = write!(path, "M{}.5 {}.5Q{middle_x}.5 {middle_y}.5 {}.5 {}.5", from.0, from.1, to.0, to.1);
         }
-    };
-    go(left, (x, middle.1));
-    go(right, (x + CELL.0, middle.1));
-    go(up, (middle.0, y));
-    go(down, (middle.0, y + CELL.1));
-    let _ = writeln!(out, "<path d=\"{path}\" stroke=\"{}\" stroke-linecap=\"square\"{style}/>", hex(look.fg));
+        _ => ends.iter().for_each(|end| {
+            let _ = write!(path, "M{middle_x}.5 {middle_y}.5L{}.5 {}.5", end.0, end.1);
+        }),
+    }
+    let _ = writeln!(out, "<path d=\"{path}\" fill=\"none\" stroke=\"{}\"{style}/>", hex(look.fg));
 }
 
 fn rect(out: &mut String, (x, y): (usize, usize), (width, height): (usize, usize), fill: Rgb, alpha: f64) {
@@ -322,8 +325,8 @@ mod tests {
         canvas.cells[3].reverse = true;
         canvas.cells[0].dim = true;
         let svg = svg(&canvas, "");
-        assert!(svg.contains("M5 10L10 10M5 10L5 20\" stroke=\"#999999\""), "{svg}");
-        assert!(svg.contains("M15 10L10 10M15 10L20 10"));
+        assert!(svg.contains("M10.5 10.5Q5.5 10.5 5.5 20.5\" fill=\"none\" stroke=\"#999999\""), "{svg}");
+        assert!(svg.contains("M10.5 10.5Q15.5 10.5 20.5 10.5"));
         assert!(svg.contains("<rect x=\"10\" y=\"20\" width=\"10\" height=\"20\" fill=\"#ffffff\"/>"));
         assert!(lines(&svg, "<text")[0].contains("fill=\"#000000\""));
     }

@@ -51,7 +51,9 @@ pub(super) fn draw(view: &MatrixView<'_>, painter: &Painter, layout: &Layout, bu
     // Last, since the right bracket stands in the next cell's gap.
     if let Some((left, end, y)) = at_cursor {
         let style = view.theme.style("ui.cursor");
-        for (x, bracket) in [(left, '▐'), (end, '▌')] {
+        // Half blocks would run into a shade's glyph.
+        let brackets = if painter.fills() { ['▐', '▌'] } else { ['[', ']'] };
+        for (x, bracket) in [left, end].into_iter().zip(brackets) {
             if let Some(cell) = buffer.cell_mut((x, y)) {
                 cell.set_char(bracket).set_style(Style { bg: None, ..style });
             }

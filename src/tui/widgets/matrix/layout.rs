@@ -269,3 +269,16 @@ fn around(at: usize, room: u16, n: usize) -> Option<Range<usize>> {
     let start = at.saturating_sub(room / 2).min(n - room);
     (room > 0).then_some(start..start + room)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_hosts_keep_their_end_and_lose_their_control_characters() {
+        assert_eq!(short("\u{1b}[2Jevil\u{202e}"), "[2Jevil");
+        assert_eq!(short("node-7"), "node-7");
+        assert_eq!(short("cluster-node-0042"), "…r-node-0042");
+        assert_eq!(Span::raw(short("漢漢漢漢漢漢漢9")).width(), 12);
+    }
+}

@@ -59,18 +59,7 @@ pub(super) fn draw(view: &MatrixView<'_>, painter: &Painter, area: Rect, buffer:
         if left + width > end {
             break;
         }
-        let look = painter.pixel(Some(match state {
-            State::Missing => crate::matrix::Value::Missing,
-            State::Waived => crate::matrix::Value::Waived,
-            State::Timeout => crate::matrix::Value::Timeout,
-            State::Corrupt => crate::matrix::Value::Corrupt,
-        }));
-        let style = match (look.glyph, state) {
-            // The colour that its pixels have, with its glyph on it.
-            (None, _) => painter.on_paint(look.paint),
-            (Some(_), _) => painter.state_style(state),
-        };
-        buffer.set_string(left, area.y, state.glyph().to_string(), style);
+        buffer.set_string(left, area.y, state.glyph().to_string(), painter.state_style(state));
         buffer.set_string(left + 1, area.y, name, dim);
         left += width + 2;
     }

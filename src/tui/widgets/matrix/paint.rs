@@ -79,22 +79,21 @@ impl<'a> Painter<'a> {
         (3..=6).find(|&width| fits(width)).unwrap_or(6) as u16
     }
 
-    /// A colour of the ramp or of a state as the ground (or the glyph) of a pixel.
+    /// A value or a state as a pixel: its ground where colours are many, else its glyph. `None` is the diagonal.
     pub(super) fn pixel(&self, shown: Option<Value>) -> Look {
+        let ink = |paint: Paint| if paint == Paint::Plain { Style::default() } else { Style::default().fg(color(paint)) };
         match shown {
             Some(Value::Known(value)) => {
                 let shade = self.shade(value);
-                Look { paint: shade.paint, glyph: shade.glyph }
+                Look { paint: shade.paint, glyph: shade.glyph.map(|glyph| (glyph, ink(shade.paint))) }
             }
             Some(state) => {
                 let state = state_of(state);
-                let glyph = (!self.fills()).then(|| state.glyph());
+                let glyph = (!self.fills()).then(|| (state.glyph(), self.state_style(state)));
                 Look { paint: state.paint(self.level, self.dark), glyph }
             }
-            None => {
-                let line = exact(self.theme.ground().blend(self.theme.text(), 0.08), self.level);
-                Look { paint: if self.fills() { line } else { Paint::Plain }, glyph: (!self.fills()).then_some('╲') }
-            }
+            None if self.fills() => Look { paint: exact(self.theme.ground().blend(self.theme.text(), 0.08), self.level), glyph: None },
+            None => Look { paint: Paint::Plain, glyph: Some(('╲', self.theme.style("state.missing"))) },
         }
     }
 
@@ -127,22 +126,17 @@ impl<'a> Painter<'a> {
         }
     }
 
-    /// How a state's glyph stands out.
+    /// How a state's glyph stands out, in a cell and in the legend.
     pub(super) fn state_style(&self, state: State) -> Style {
-        match state {
-            State::Missing => self.theme.style("state.missing"),
-            State::Waived => self.theme.style("ui.text.dim"),
-            State::Timeout | State::Corrupt => match state.paint(self.level, self.dark) {
-                Paint::Plain => Style::default().add_modifier(Modifier::BOLD | Modifier::REVERSED),
-                paint if self.fills() => rgb_of_paint(paint).map(|ground| self.on(ground)).unwrap_or_default().add_modifier(Modifier::BOLD),
-                paint => Style::default().fg(color(paint)).add_modifier(Modifier::BOLD),
-            },
-        }
-    }
-
-    /// A glyph on a pixel of this colour.
-    pub(super) fn on_paint(&self, paint: Paint) -> Style {
-        rgb_of_paint(paint).map(|ground| self.on(ground)).unwrap_or_default()
+        let paint = state.paint(self.level, self.dark);
+        let failed = matches!(state, State::Timeout | State::Corrupt);
+        let style = match rgb_of_paint(paint) {
+            Some(ground) if self.fills() => self.on(ground),
+            _ if !failed => return self.theme.style("state.missing"),
+            Some(_) => Style::default().fg(color(paint)),
+            None => Style::default().add_modifier(Modifier::REVERSED),
+        };
+        if failed { style.add_modifier(Modifier::BOLD) } else { style }
     }
 
     /// Text that reads on a ground.
@@ -154,8 +148,9 @@ impl<'a> Painter<'a> {
 /// How a pixel looks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Look {
+    /// its ground, where there is no glyph
     pub paint: Paint,
-    pub glyph: Option<char>,
+    pub glyph: Option<(char, Style)>,
 }
 
 /// The state of a value that is not known.

@@ -5,7 +5,6 @@ use super::MatrixView;
 use super::layout::{Groups, Layout, Spans};
 use super::paint::{Look, Painter, color};
 use crate::matrix::Value;
-use crate::ramp::Paint;
 
 /// Draw blocks of `1 << level` ranks a side, column marks, the cursor and the worst pair; O(pixels drawn).
 pub(super) fn draw(view: &MatrixView<'_>, painter: &Painter, groups: &Groups, layout: &Layout, level: usize, buffer: &mut Buffer) {
@@ -25,14 +24,11 @@ pub(super) fn draw(view: &MatrixView<'_>, painter: &Painter, groups: &Groups, la
                         let style = Style::default().fg(tint(upper).unwrap_or(Color::Reset));
                         cell.set_char('▀').set_style(tint(lower).map_or(style, |lower| style.bg(lower)));
                     } else if let Some((look, cursor)) = upper {
-                        let mut style = Style::default();
-                        if look.paint != Paint::Plain {
-                            style = style.fg(color(look.paint));
-                        }
+                        let (glyph, mut style) = look.glyph.unwrap_or((' ', Style::default()));
                         if cursor || halves[0].is_some_and(|row| scene.selected(row, column)) {
                             style = style.add_modifier(Modifier::REVERSED);
                         }
-                        cell.set_char(look.glyph.unwrap_or(' ')).set_style(style);
+                        cell.set_char(glyph).set_style(style);
                     }
                 }
             }
