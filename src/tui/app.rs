@@ -95,7 +95,7 @@ impl App {
             return;
         }
         let key = self.key();
-        if key == self.view.key { self.view.follow(&self.model, change) } else { self.rebuild() }
+        if key == self.view.key && *change != Change::Cleared { self.view.follow(&self.model, change) } else { self.rebuild() }
     }
 
     fn key(&self) -> Key {

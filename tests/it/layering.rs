@@ -120,7 +120,8 @@ fn test_modules(files: &[(String, String)]) -> Vec<String> {
         let mut lines = text.lines().map(str::trim);
         while let Some(line) = lines.next() {
             let name = if line == "#[cfg(test)]" { lines.next() } else { None };
-            let name = name.and_then(|line| line.trim_start_matches("pub(crate) ").trim_start_matches("pub ").strip_prefix("mod ")?.strip_suffix(';'));
+            let name = name
+                .and_then(|line| line.trim_start_matches("pub(crate) ").trim_start_matches("pub ").strip_prefix("mod ")?.strip_suffix(';'));
             found.extend(name.into_iter().flat_map(|name| [format!("{folder}/{name}.rs"), format!("{folder}/{name}/")]));
         }
     }
