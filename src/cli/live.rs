@@ -156,7 +156,10 @@ fn root(global: &Global, args: &SweepArgs, mode: Mode, job: Option<Job>, engine:
     let mut house = House::open(&mode, job.as_ref())?;
     let done = engine().and_then(|engine| with_engine(global, args, mode, engine, &mut house));
     if let Some(guard) = house.guard.take() {
-        guard.dismiss();
+        match &done {
+            Ok((done, _)) if done.lost && job.is_some() => guard.see_out(),
+            _ => guard.dismiss(),
+        }
     }
     let (done, mut engine) = match done {
         Ok(done) => done,
@@ -186,6 +189,8 @@ struct Done {
     text: String,
     /// ranks or transfers were given up: no destructor may wait for them
     untidy: bool,
+    /// ranks do not answer any more
+    lost: bool,
 }
 
 fn with_engine(
@@ -197,7 +202,7 @@ fn with_engine(
 ) -> Result<(Done, Box<dyn Engine>)> {
     if let Mode::Discover { json } = mode {
         let text = super::facts::placement(engine.topology(), json);
-        return Ok((Done { code: FINE, text, untidy: false }, engine));
+        return Ok((Done { code: FINE, text, untidy: false, lost: false }, engine));
     }
     let session = Session::open(global, args, engine.as_ref())?;
     let members: Vec<Member> = engine.topology().ranks.iter().map(Member::from).collect();
@@ -372,7 +377,7 @@ fn finish(mode: &Mode, recorder: &Recorder, blemished: bool) -> Result<Done> {
         Mode::Headless { json: true, .. } => summary::json(model, recorder.folder(), there),
         _ => summary::text(model, recorder.folder(), there),
     };
-    let untidy = !model.lost.is_empty() || blemished;
+    let lost = !model.lost.is_empty();
     let mut code = if blemished { FOUND } else { FINE };
     if matches!(mode, Mode::Headless { .. }) && model.sweep.is_none() {
         // The sweep was refused; the reason stands in the last notice.
@@ -383,7 +388,7 @@ fn finish(mode: &Mode, recorder: &Recorder, blemished: bool) -> Result<Done> {
         let _ = writeln!(std::io::stderr(), "toposcope: {error}");
         code = WRONG;
     }
-    Ok(Done { code, text, untidy })
+    Ok(Done { code, text, untidy: lost || blemished, lost })
 }
 
 /// One line on a terminal that says how far a headless sweep is.

@@ -6,6 +6,7 @@
 //! disturbed between probes), 2 the terminal, or the error stream of whoever started the job. It always ends by itself:
 //! when rank 0 lets it go, or after it has said its piece.
 
+mod see_out;
 mod tell;
 mod watch;
 
@@ -67,6 +68,8 @@ enum Word {
     /// rank 0 was told to end
     Signal(String),
     Dismiss,
+    /// all is told, but ranks are lost: see that the launcher ends
+    SeeOut,
 }
 
 /// Rank 0's end. Clones speak to the same guard.
@@ -163,6 +166,13 @@ impl Guard {
     /// This rank was told to end by a signal, and will without [`Self::dismiss`]: the guard says why.
     pub fn signal(&self, name: &str) {
         let _ = self.word(&Word::Signal(name.to_owned()));
+    }
+
+    /// All is told, but ranks are lost, and a launcher waits for their hosts for ever: end it if it does not end by itself.
+    ///
+    /// Open MPI's mpirun does not come back when a host is out of reach (4.1.4, a cable pulled).
+    pub fn see_out(&self) {
+        let _ = self.word(&Word::SeeOut);
     }
 
     /// All is well: the guard leaves without a word. Returns once it is gone.

@@ -13,10 +13,12 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::termios::{Termios, tcgetattr};
 
+use super::see_out::{self, see_out};
 use super::tell::{Case, Gone, tell};
 use super::{READY, STATUS_ROOM, Status, Word};
 use crate::launch::terminal::{LEAVE, block_stop_signals, put, restore_settings, still_raw};
 use crate::launch::{Member, chatter, process};
+use crate::units::plain;
 
 /// How long the guard waits, after rank 0 went silent, for the kernel to tell who ended.
 const AFTERMATH: Duration = Duration::from_secs(2);
@@ -84,6 +86,7 @@ pub(super) fn watch(mut words: UnixStream, status: &File, out: &File) -> io::Res
             let line: Vec<u8> = pending.drain(..=end).collect();
             match serde_json::from_slice(&line) {
                 Ok(Word::Dismiss) => return Ok(()),
+                Ok(Word::SeeOut) => return watch.see_launcher_out(),
                 Ok(word) => {
                     if watch.take(word) {
                         words.write_all(READY)?;
@@ -148,7 +151,7 @@ impl Watch<'_> {
                 self.case.first.retain(|gone| !is_rank0(gone));
                 self.case.signal = Some(name);
             }
-            Word::Dismiss => {}
+            Word::Dismiss | Word::SeeOut => {}
         }
         false
     }
@@ -216,6 +219,17 @@ impl Watch<'_> {
         }
         let dying = matches!(top, Gone::Launcher(_, pid) if is_dying(*pid));
         vec![if dying { top.clone() } else { first.clone() }]
+    }
+
+    /// The job is told of, but ranks are lost: the launcher may never notice.
+    fn see_launcher_out(&self) -> io::Result<()> {
+        let top = self.watched.iter().find(|watched| Some(&watched.who) == self.top.as_ref());
+        let Some(Watched { who: Gone::Launcher(name, pid), handle, .. }) = top else { return Ok(()) };
+        see_out(name, handle, see_out::PATIENCE, || {
+            let text = format!("toposcope: the launcher ({}, process {pid}) waits for what was lost; it is ended now\n", plain(name));
+            let text = if self.saved.is_some() { text.replace('\n', "\r\n") } else { text };
+            write_or_leave(self.out, text)
+        })
     }
 
     fn put_back(&self) {
