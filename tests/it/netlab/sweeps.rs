@@ -38,7 +38,7 @@ pub fn twelve_rates_are_what_was_set(toposcope: &Path) {
         lab.shape_out(host, if host == 4 { 200 } else { 800 });
     }
     lab.shape_in(2, 300);
-    let (session, out) = (lab.folder().join("session"), lab.folder().join("cal.json"));
+    let (session, out) = (lab.folder().join("lab-4x4"), lab.folder().join("cal.json"));
     let mut job = lab.mpirun(1, 4, [toposcope]);
     job.args(["sweep", "--patterns", "peer", "--sizes", "4KiB,64KiB,1MiB,4MiB", "--repeats", "6"]);
     job.arg("--session").arg(&session).arg("--out").arg(&out);
