@@ -1,5 +1,7 @@
 //! The terminal is put back, whatever happens: on a pseudo-terminal, read as a screen.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
+
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::num::NonZero;

@@ -118,11 +118,10 @@ fn read_some(words: &mut UnixStream, pending: &mut Vec<u8>) -> io::Result<bool> 
         match io::Read::read(words, &mut bytes) {
             Ok(0) => return Ok(true),
             Ok(length) if pending.len() < LONGEST => pending.extend_from_slice(&bytes[..length]),
-            Ok(_) => return Ok(true),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // Reset: rank 0 ended with something unread.
-            Err(_) => return Ok(true),
+            // Reset: rank 0 ended with something unread. Or words without end: no rank 0 of ours.
+            Ok(_) | Err(_) => return Ok(true),
         }
     }
 }
