@@ -11,7 +11,7 @@ use ratatui::layout::Rect;
 use toposcope::ramp::Level;
 use toposcope::sample::{EngineKind, MoverKind, Pattern, Sample, Status};
 use toposcope::session::{Event, Header, Model, Record};
-use toposcope::sweep::{Probe, SweepSettings};
+use toposcope::sweep::SweepSettings;
 use toposcope::topology::{PathClass, Placement, Topology};
 use toposcope::tui::{App, Look, Mode, Tab, Ui};
 
@@ -93,19 +93,14 @@ fn screen(criterion: &mut Criterion) {
     }
     let mut app = app(256, &mut rng);
     let mut id = 1 << 20;
-    criterion.bench_function("start and end of a probe of one sample, 256 ranks", |bencher| {
-        bencher.iter_batched(
+    criterion.bench_function("apply one sample event, 256 ranks", |bencher| {
+        bencher.iter_batched_ref(
             || {
                 id += 1;
                 let (from, to) = (rng.usize(..256), rng.usize(..256));
-                let probe = Probe { id, pattern: Pattern::Peer, from, to, bytes: SIZE, first_repeat: 8, repeats: 1, take: 0 };
-                let started = Record { t: id as f64 * 1e-3, event: Event::ProbeStarted { probe } };
-                (started, done(&mut rng, id, from, to, 8..9))
+                done(&mut rng, id, from, to, 8..9)
             },
-            |(started, done)| {
-                app.apply(&started);
-                app.apply(&done);
-            },
+            |done| app.apply(done),
             BatchSize::SmallInput,
         );
     });
