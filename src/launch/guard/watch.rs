@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::buffer::spare_capacity;
-use rustix::event::{Timespec, epoll};
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::termios::{Termios, tcgetattr};
@@ -22,6 +22,8 @@ use crate::launch::{Member, chatter, process};
 const AFTERMATH: Duration = Duration::from_secs(2);
 /// The same after rank 0 was told to end by somebody else, in which case its own end explains nothing.
 const SHORT_AFTERMATH: Duration = Duration::from_millis(100);
+/// How long it waits for the launcher to end.
+const LAUNCHER_PATIENCE: Duration = Duration::from_secs(5);
 /// How long it tries to put its message on a terminal that takes nothing.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Longest list of words that are not whole yet, bytes.
@@ -61,6 +63,8 @@ struct Watch<'a> {
     watched: Vec<Watched>,
     /// the launcher that was typed
     top: Option<Gone>,
+    /// the message waits for the end of that
+    after_launcher: bool,
     case: Case,
 }
 
@@ -72,7 +76,7 @@ pub(super) fn watch(mut words: UnixStream, status: &File, out: &File) -> io::Res
     let queue = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     epoll::add(&queue, &words, epoll::EventData::new_u64(WORDS), epoll::EventFlags::IN)?;
     let (watched, case) = (Vec::new(), Case::default());
-    let mut watch = Watch { out, saved: None, entered: false, queue, watched, top: None, case };
+    let mut watch = Watch { out, saved: None, entered: false, queue, watched, top: None, after_launcher: false, case };
     let mut pending = Vec::new();
     words.set_nonblocking(true)?;
     loop {
@@ -127,7 +131,8 @@ impl Watch<'_> {
     /// Take a word in; true if it is answered.
     fn take(&mut self, word: Word) -> bool {
         match word {
-            Word::Begin { terminal, launchers, rank0 } => {
+            Word::Begin { terminal, after_launcher, launchers, rank0 } => {
+                self.after_launcher = after_launcher;
                 self.saved = terminal.then(|| tcgetattr(self.out).ok()).flatten();
                 self.watch(Gone::Rank(Member { rank: 0, host: process::host_name(), pid: rank0 }), rank0);
                 for (pid, name) in launchers {
@@ -217,6 +222,14 @@ impl Watch<'_> {
         vec![if dying { top.clone() } else { first.clone() }]
     }
 
+    fn wait_for_launcher(&self) {
+        let top = self.watched.iter().find(|watched| Some(&watched.who) == self.top.as_ref());
+        if let (Some(top), Ok(limit)) = (top, Timespec::try_from(LAUNCHER_PATIENCE)) {
+            // Late is better than never.
+            let _ = poll(&mut [PollFd::new(&top.handle, PollFlags::IN)], Some(&limit));
+        }
+    }
+
     fn put_back(&self) {
         let Some(saved) = &self.saved else { return };
         let raw = still_raw(self.out, saved);
@@ -243,6 +256,9 @@ impl Watch<'_> {
         }
         // On a terminal whose settings are a shell's again, a bare line feed would make stairs.
         let text = if self.saved.is_some() { tell(&self.case).replace('\n', "\r\n") } else { tell(&self.case) };
+        if self.after_launcher {
+            self.wait_for_launcher();
+        }
         write_or_leave(self.out, text)
     }
 }
