@@ -36,6 +36,7 @@ pub fn serve() -> i32 {
     // Own session: the launcher kills process groups. It fails only for a group leader, which a child is not.
     let _ = rustix::process::setsid();
     let _ = block_stop_signals();
+    close_inherited();
     let own = |fd: rustix::io::Result<OwnedFd>| fd.map_err(io::Error::from);
     let opened = own(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)).and_then(|words| {
         let status = own(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3))?;
@@ -44,6 +45,16 @@ pub fn serve() -> i32 {
     });
     let Ok((words, status, out)) = opened else { return 2 };
     i32::from(watch(words, &status, &out).is_err())
+}
+
+/// Close what launchers leave open in their ranks (Hydra: the connection to its proxy): they wait for its end.
+fn close_inherited() {
+    let Ok(entries) = fs::read_dir("/proc/self/fd") else { return };
+    let numbers: Vec<i32> = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    for number in numbers.into_iter().filter(|&number| number > 2) {
+        // The one that listed them is closed already.
+        let _ = nix::unistd::close(number);
+    }
 }
 
 /// A process that is watched.
