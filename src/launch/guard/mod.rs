@@ -25,6 +25,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{MemfdFlags, OFlags, memfd_create};
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 use serde::{Deserialize, Serialize};
 
 use super::terminal::{Link, Terminal};
@@ -58,6 +59,8 @@ enum Word {
     Begin {
         /// descriptor 2 is a terminal to put back
         terminal: bool,
+        /// nobody else may write to descriptor 2 as long as the launcher runs
+        after_launcher: bool,
         /// processes between rank 0 and who typed the command, nearest first
         launchers: Vec<(u32, String)>,
         rank0: u32,
@@ -95,16 +98,17 @@ impl Guard {
     pub fn start_program(program: &Path, terminal: Option<&Terminal>, stderr: &File) -> Result<Self, LaunchError> {
         let failed = |error: io::Error| LaunchError::Guard { why: error.to_string() };
         let terminal = terminal.filter(|terminal| terminal.link != Link::Forwarded);
-        let out = match terminal {
-            Some(terminal) => terminal.file.try_clone(),
-            None => launcher_stderr().map_or_else(|| stderr.try_clone(), Ok),
+        let (out, after_launcher) = match (terminal, launcher_stderr()) {
+            (Some(terminal), _) => (terminal.file.try_clone(), false),
+            (None, Some((file, after_launcher))) => (Ok(file), after_launcher),
+            (None, None) => (stderr.try_clone(), false),
         };
         let mut command = Command::new(program);
         command.arg(SUBCOMMAND).current_dir("/");
-        Self::spawn(command, terminal.is_some(), out.map_err(failed)?).map_err(failed)
+        Self::spawn(command, terminal.is_some(), after_launcher, out.map_err(failed)?).map_err(failed)
     }
 
-    fn spawn(mut command: Command, terminal: bool, out: File) -> io::Result<Self> {
+    fn spawn(mut command: Command, terminal: bool, after_launcher: bool, out: File) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         let status = File::from(memfd_create("toposcope-status", MemfdFlags::CLOEXEC)?);
         command.stdin(OwnedFd::from(theirs)).stdout(status.try_clone()?).stderr(out);
@@ -112,7 +116,7 @@ impl Guard {
         // The command holds copies of the guard's descriptors.
         drop(command);
         let guard = Self::over(ours, status, Some(child))?;
-        guard.begin(terminal)?;
+        guard.begin(terminal, after_launcher)?;
         Ok(guard)
     }
 
@@ -127,9 +131,9 @@ impl Guard {
         Ok(Self(Arc::new(Post { words: Mutex::new(words), status, child: Mutex::new(child) })))
     }
 
-    fn begin(&self, terminal: bool) -> io::Result<()> {
+    fn begin(&self, terminal: bool, after_launcher: bool) -> io::Result<()> {
         let launchers = launchers().into_iter().map(|stat| (stat.pid, stat.name)).collect();
-        self.word(&Word::Begin { terminal, launchers, rank0: std::process::id() })?;
+        self.word(&Word::Begin { terminal, after_launcher, launchers, rank0: std::process::id() })?;
         let mut answer = [0; READY.len()];
         self.0.words.lock().unwrap_or_else(PoisonError::into_inner).read_exact(&mut answer)?;
         if answer == *READY { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
@@ -196,10 +200,20 @@ fn launchers() -> Vec<process::Stat> {
     if job::detect().is_some() { process::launchers() } else { Vec::new() }
 }
 
-/// The error stream of the launcher itself: it works after the launcher was killed, unlike the pipe that it gave us.
-fn launcher_stderr() -> Option<File> {
-    let path = format!("/proc/{}/fd/2", launchers().last()?.pid);
-    OpenOptions::new().append(true).custom_flags(OFlags::NOCTTY.bits().cast_signed()).open(path).ok()
+/// The error stream of the launcher itself, and whether it must be gone before anybody else writes there. (The pipe that
+/// it gave us is not read any more once it ends the job.)
+fn launcher_stderr() -> Option<(File, bool)> {
+    let pid = launchers().last()?.pid;
+    // The same open file, with the launcher's position in it; some systems allow that only to root.
+    let handle = pidfd_open(Pid::from_raw(pid.cast_signed())?, PidfdFlags::empty()).ok()?;
+    if let Ok(shared) = pidfd_getfd(&handle, 2, PidfdGetfdFlags::empty()) {
+        return Some((File::from(shared), false));
+    }
+    let flags = OFlags::NOCTTY.bits().cast_signed();
+    let file = OpenOptions::new().append(true).custom_flags(flags).open(format!("/proc/{pid}/fd/2")).ok()?;
+    // In a plain file the launcher would write over what others append.
+    let plain = file.metadata().is_ok_and(|about| about.is_file());
+    Some((file, plain))
 }
 
 /// The command by which the job was started, as far as this host can tell: the launcher's command line, or our own.

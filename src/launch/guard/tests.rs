@@ -27,7 +27,7 @@ fn scene() -> Scene {
         move || watch(theirs, &status, &out)
     });
     let guard = Guard::over(ours, status, None).unwrap();
-    guard.begin(true).unwrap();
+    guard.begin(true, false).unwrap();
     Scene { guard, watching, master, slave }
 }
 
@@ -121,7 +121,7 @@ fn told_to_end_rank_0_explains_nothing_and_neither_do_those_after_it() {
     scene.guard.ranks(&[member(1, rank.id()), Member { rank: 2, host: "far".to_owned(), pid: 1 }]);
     scene.guard.signal("SIGTERM");
     // Everything said so far is taken in before it answers.
-    scene.guard.begin(true).unwrap();
+    scene.guard.begin(true, false).unwrap();
     rank.kill().unwrap();
     rank.wait().unwrap();
     drop(scene.guard);

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::buffer::spare_capacity;
-use rustix::event::{Timespec, epoll};
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::termios::{Termios, tcgetattr};
@@ -24,6 +24,8 @@ use crate::units::plain;
 const AFTERMATH: Duration = Duration::from_secs(2);
 /// The same after rank 0 was told to end by somebody else, in which case its own end explains nothing.
 const SHORT_AFTERMATH: Duration = Duration::from_millis(100);
+/// How long it waits for the launcher to end.
+const LAUNCHER_PATIENCE: Duration = Duration::from_secs(5);
 /// How long it tries to put its message on a terminal that takes nothing.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Longest list of words that are not whole yet, bytes.
@@ -36,6 +38,7 @@ pub fn serve() -> i32 {
     // Own session: the launcher kills process groups. It fails only for a group leader, which a child is not.
     let _ = rustix::process::setsid();
     let _ = block_stop_signals();
+    close_inherited();
     let own = |fd: rustix::io::Result<OwnedFd>| fd.map_err(io::Error::from);
     let opened = own(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)).and_then(|words| {
         let status = own(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3))?;
@@ -44,6 +47,16 @@ pub fn serve() -> i32 {
     });
     let Ok((words, status, out)) = opened else { return 2 };
     i32::from(watch(words, &status, &out).is_err())
+}
+
+/// Close what launchers leave open in their ranks (Hydra: the connection to its proxy): they wait for its end.
+fn close_inherited() {
+    let Ok(entries) = fs::read_dir("/proc/self/fd") else { return };
+    let numbers: Vec<i32> = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    for number in numbers.into_iter().filter(|&number| number > 2) {
+        // The one that listed them is closed already.
+        let _ = nix::unistd::close(number);
+    }
 }
 
 /// A process that is watched.
@@ -63,6 +76,8 @@ struct Watch<'a> {
     watched: Vec<Watched>,
     /// the launcher that was typed
     top: Option<Gone>,
+    /// the message waits for the end of that
+    after_launcher: bool,
     case: Case,
 }
 
@@ -74,7 +89,7 @@ pub(super) fn watch(mut words: UnixStream, status: &File, out: &File) -> io::Res
     let queue = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     epoll::add(&queue, &words, epoll::EventData::new_u64(WORDS), epoll::EventFlags::IN)?;
     let (watched, case) = (Vec::new(), Case::default());
-    let mut watch = Watch { out, saved: None, entered: false, queue, watched, top: None, case };
+    let mut watch = Watch { out, saved: None, entered: false, queue, watched, top: None, after_launcher: false, case };
     let mut pending = Vec::new();
     words.set_nonblocking(true)?;
     loop {
@@ -130,7 +145,8 @@ impl Watch<'_> {
     /// Take a word in; true if it is answered.
     fn take(&mut self, word: Word) -> bool {
         match word {
-            Word::Begin { terminal, launchers, rank0 } => {
+            Word::Begin { terminal, after_launcher, launchers, rank0 } => {
+                self.after_launcher = after_launcher;
                 self.saved = terminal.then(|| tcgetattr(self.out).ok()).flatten();
                 self.watch(Gone::Rank(Member { rank: 0, host: process::host_name(), pid: rank0 }), rank0);
                 for (pid, name) in launchers {
@@ -231,6 +247,14 @@ impl Watch<'_> {
         })
     }
 
+    fn wait_for_launcher(&self) {
+        let top = self.watched.iter().find(|watched| Some(&watched.who) == self.top.as_ref());
+        if let (Some(top), Ok(limit)) = (top, Timespec::try_from(LAUNCHER_PATIENCE)) {
+            // Late is better than never.
+            let _ = poll(&mut [PollFd::new(&top.handle, PollFlags::IN)], Some(&limit));
+        }
+    }
+
     fn put_back(&self) {
         let Some(saved) = &self.saved else { return };
         let raw = still_raw(self.out, saved);
@@ -257,6 +281,9 @@ impl Watch<'_> {
         }
         // On a terminal whose settings are a shell's again, a bare line feed would make stairs.
         let text = if self.saved.is_some() { tell(&self.case).replace('\n', "\r\n") } else { tell(&self.case) };
+        if self.after_launcher {
+            self.wait_for_launcher();
+        }
         write_or_leave(self.out, text)
     }
 }
