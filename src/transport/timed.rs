@@ -12,6 +12,8 @@ use crate::sweep::Buffers;
 
 /// A sample lasts at least this long, so that the clock's resolution (tens of ns) is below a thousandth of it.
 const LONG_ENOUGH: Duration = Duration::from_micros(200);
+/// Windows of at most this many bytes are short: many of them make a sample.
+const SHORT: u64 = 256 << 10;
 /// Windows in one sample at most.
 const MOST_WINDOWS: u64 = 10_000;
 /// Empty round trips measured before each probe.
@@ -80,20 +82,17 @@ impl Slots {
 fn sender(endpoint: &mut impl Endpoint, order: &Order, mut slots: Slots, deadline: Instant, outcome: &mut Outcome) -> Result<(), Stop> {
     let to = order.probe.to;
     let half = half_round_trip(endpoint, to, deadline)?;
-    let mut windows = 1;
-    for warm in 0..=order.warmup {
-        // The first window pays for connections and registration and is never counted; the ones after it set the batch.
-        let spent = send_windows(endpoint, to, &mut slots, 1, deadline)?;
-        if warm > 0 || order.warmup == 0 {
-            windows = batch(spent);
-        }
+    let mut shortest = Duration::MAX;
+    for _ in 0..untimed(order) {
+        shortest = shortest.min(send_windows(endpoint, to, &mut slots, 1, deadline)?);
     }
+    let windows = batch(shortest);
     for _ in 0..order.probe.repeats {
         let spent = send_windows(endpoint, to, &mut slots, windows, deadline)?;
-        let ack_seconds = half.as_secs_f64() * windows as f64;
+        let ack_seconds = taken_off(spent, half, windows);
         outcome.repeats.push(Repeat {
             messages: windows * u64::from(order.window),
-            // Never below what the clock can tell.
+            // A transfer cannot take less than the clock can tell.
             seconds: (spent.as_secs_f64() - ack_seconds).max(1e-9),
             ack_seconds,
         });
@@ -122,7 +121,7 @@ fn receiver(endpoint: &mut impl Endpoint, order: &Order, mut slots: Slots, deadl
         endpoint.await_notice(from, deadline)?;
         endpoint.notify(from, 0, deadline)?;
     }
-    for _ in 0..order.warmup + 1 + order.probe.repeats {
+    for _ in 0..untimed(order) + order.probe.repeats {
         let windows = endpoint.await_notice(from, deadline)?;
         endpoint.notify(from, 0, deadline)?;
         for _ in 0..windows {
@@ -139,13 +138,11 @@ fn receiver(endpoint: &mut impl Endpoint, order: &Order, mut slots: Slots, deadl
 }
 
 fn local(endpoint: &mut impl Endpoint, order: &Order, mut slots: Slots, deadline: Instant, outcome: &mut Outcome) -> Result<(), Stop> {
-    let mut windows = 1;
-    for warm in 0..=order.warmup {
-        let spent = copy_windows(endpoint, &mut slots, 1, deadline)?;
-        if warm > 0 || order.warmup == 0 {
-            windows = batch(spent);
-        }
+    let mut shortest = Duration::MAX;
+    for _ in 0..untimed(order) {
+        shortest = shortest.min(copy_windows(endpoint, &mut slots, 1, deadline)?);
     }
+    let windows = batch(shortest);
     for _ in 0..order.probe.repeats {
         let spent = copy_windows(endpoint, &mut slots, windows, deadline)?;
         outcome.repeats.push(Repeat {
@@ -183,8 +180,34 @@ fn half_round_trip(endpoint: &mut impl Endpoint, to: usize, deadline: Instant) -
     Ok(shortest / 2)
 }
 
+/// What of `spent` was the acknowledgements' of `windows` windows, seconds. At most half: on their way there, bytes take no
+/// less than the empty answer on its way back. (On cores shared with others the round trip may have met a time slice, of
+/// milliseconds, that the repeat did not.)
+fn taken_off(spent: Duration, half: Duration, windows: u64) -> f64 {
+    (half.as_secs_f64() * windows as f64).min(spent.as_secs_f64() / 2.0)
+}
+
+/// Windows before the timed ones, the same on both sides. The first pays for connections and registration; of short ones
+/// there are enough that the shortest tells how many make a sample, whatever the scheduler did to the others.
+fn untimed(order: &Order) -> u32 {
+    let short = order.probe.bytes.saturating_mul(u64::from(order.window)) <= SHORT;
+    order.warmup + if short { 4 } else { 1 }
+}
+
 /// Windows in one sample, given what one took.
 fn batch(one: Duration) -> u64 {
     let needed = LONG_ENOUGH.as_nanos() / one.as_nanos().max(1) + 1;
     u64::try_from(needed).unwrap_or(MOST_WINDOWS).min(MOST_WINDOWS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disturbed_round_trip_never_makes_a_transfer_instant() {
+        let ms = Duration::from_millis;
+        assert!((taken_off(ms(20), ms(1), 4) - 4e-3).abs() < 1e-12);
+        assert!((taken_off(ms(20), ms(6), 4) - 10e-3).abs() < 1e-12);
+    }
 }

@@ -23,7 +23,7 @@ fn whole() -> Calibration {
     calibration(&made::model(&made::records())).unwrap()
 }
 
-fn faults(schema: &str, document: &Value) -> Vec<String> {
+pub fn faults(schema: &str, document: &Value) -> Vec<String> {
     validator(schema).iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect()
 }
 

@@ -2,8 +2,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod calibration;
+#[cfg(feature = "mpi")]
+mod jobs;
 mod layering;
 mod made;
 mod netlab;
+mod place;
+#[cfg(feature = "tui")]
+mod screen;
+mod sessions;
 mod store;
 mod terminal;
+mod words;

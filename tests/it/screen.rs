@@ -1,0 +1,177 @@
+//! The program on a terminal: drawn, used by keys, and left whole however it ends.
+
+#[cfg(feature = "mpi")]
+mod jobs;
+mod term;
+
+use std::fs;
+
+use rustix::process::Signal;
+use toposcope::session::store::{self, Store};
+
+use crate::made;
+use crate::place::{Place, TOPOSCOPE, kill};
+use term::{Term, first_colour};
+
+/// A small sweep of two threads, which the Sweep tab offers.
+const SMALL: [&str; 10] = ["--engine", "threads", "--ranks", "2", "--sizes", "4KiB,64KiB", "--repeats", "6", "--arena", "1MiB"];
+/// One that takes minutes.
+const LONG: [&str; 10] = ["--engine", "threads", "--ranks", "2", "--sizes", "4KiB..1MiB", "--repeats", "1000000", "--arena", "1MiB"];
+
+fn start(place: &Place, arguments: &[&str], variables: &[(&str, &str)]) -> Term {
+    let session = place.session().display().to_string();
+    let command = [&[TOPOSCOPE, "--session", &session], arguments].concat();
+    let term = Term::start(place, (120, 40), &command, variables);
+    term.entered();
+    term
+}
+
+/// The process that draws: the only one here with this command line that is no shell.
+fn drawing(place: &Place) -> u32 {
+    let ours = |line: &&String| line.starts_with(TOPOSCOPE) && !line.contains(" guard");
+    let found: Vec<u32> = place.processes().iter().filter(|(_, line)| ours(line)).map(|(&pid, _)| pid).collect();
+    assert_eq!(found.len(), 1, "{:#?}", place.processes());
+    found[0]
+}
+
+fn started_sweep(term: &mut Term) {
+    term.see("start this sweep");
+    term.press("\r");
+}
+
+#[test]
+fn a_sweep_started_by_a_key_fills_the_matrix_and_q_leaves() {
+    let place = Place::new();
+    let mut term = start(&place, &SMALL, &[]);
+    started_sweep(&mut term);
+    term.see("✓ complete");
+    term.press("3");
+    term.see("GB/s");
+    term.press("q");
+    term.left_whole(0);
+    place.nothing_runs();
+    let recorded = store::read(&place.session()).unwrap();
+    // (2 local + 2 peer) x 2 sizes x 6 repeats
+    let samples = recorded.records.iter().map(|record| match &record.event {
+        toposcope::session::Event::ProbeDone { samples, .. } => samples.len(),
+        _ => 0,
+    });
+    assert_eq!(samples.sum::<usize>(), 48);
+    assert!(first_colour(&term.bytes()).is_some(), "the test of NO_COLOR would see no colours either");
+    let told = term.text();
+    assert!(told.contains("48 samples on 2 ranks"), "{told}");
+}
+
+#[test]
+fn leaving_a_running_sweep_asks_first() {
+    let place = Place::new();
+    let mut term = start(&place, &LONG, &[]);
+    started_sweep(&mut term);
+    term.see("● ");
+    // Ctrl-C is a key like q.
+    term.press("\x03");
+    term.see("A sweep is running");
+    term.press("n");
+    term.until("the question gone", |screen| !screen.contents().contains("A sweep is running"));
+    term.press("q");
+    term.see("A sweep is running");
+    term.press("y");
+    term.left_whole(0);
+    place.nothing_runs();
+}
+
+#[test]
+fn a_small_terminal_gets_a_plain_message_and_a_large_one_its_screen_back() {
+    let place = Place::new();
+    let mut term = start(&place, &SMALL, &[]);
+    term.see("start this sweep");
+    term.resize((20, 5));
+    term.see("this is 20 × 5");
+    term.until("no more than that", |screen| !screen.contents().contains("Sweep"));
+    term.resize((100, 30));
+    term.see("start this sweep");
+    term.press("q");
+    term.left_whole(0);
+}
+
+#[test]
+fn sigterm_leaves_the_terminal_whole() {
+    let place = Place::new();
+    let mut term = start(&place, &LONG, &[]);
+    started_sweep(&mut term);
+    term.see("● ");
+    kill(drawing(&place), Signal::TERM);
+    term.left_whole(128 + 15);
+    let told = term.text();
+    assert!(told.contains("SIGTERM") && told.contains("to go on:"), "{told}");
+    place.nothing_runs();
+}
+
+#[test]
+fn kill_9_leaves_the_terminal_whole_and_tells_how_to_go_on() {
+    let place = Place::new();
+    let mut term = start(&place, &LONG, &[]);
+    started_sweep(&mut term);
+    term.see("● ");
+    let pid = drawing(&place);
+    kill(pid, Signal::KILL);
+    term.left_whole(128 + 9);
+    // The message may come after the shell's; the terminal is whole only when it has.
+    place.nothing_runs();
+    term.see("to go on:");
+    let told = term.text().replace('\n', "");
+    assert!(told.contains(&format!("rank 0 (process {pid} on ")) && told.contains("--resume"), "{told}");
+}
+
+#[test]
+fn a_recorded_session_opens_and_names_in_it_do_no_harm() {
+    let place = Place::new();
+    let mut header = made::header();
+    for rank in &mut header.topology.ranks {
+        rank.host = format!("{}\u{1b}]0;owned\u{7}\u{1b}[31mz", rank.host);
+    }
+    header.name = "lab\u{1b}[2J".to_owned();
+    let mut session = Store::create(&place.session(), &header).unwrap();
+    for record in made::records() {
+        session.append(&record).unwrap();
+    }
+    drop(session);
+    let session = place.session().display().to_string();
+    let mut term = Term::start(&place, (120, 40), &[TOPOSCOPE, "open", &session], &[]);
+    term.entered();
+    term.see("▸3 Matrix");
+    term.see("0.20");
+    term.press("8");
+    term.see("alpha]0;owned");
+    let bytes = term.bytes();
+    let sent = |what: &[u8]| bytes.windows(what.len()).any(|window| window == what);
+    assert!(!sent(b"\x1b]") && !sent(b"\x07"), "a host's name wrote to the terminal");
+    term.press("q");
+    term.left_whole(0);
+    place.nothing_runs();
+}
+
+#[test]
+fn no_color_sends_no_colours() {
+    let place = Place::new();
+    let mut term = start(&place, &SMALL, &[("NO_COLOR", "1")]);
+    started_sweep(&mut term);
+    term.see("✓ complete");
+    for (tab, seen) in [("3", "▸3 Matrix"), ("8", "▸8 Session"), ("?", "keys")] {
+        term.press(tab);
+        term.see(seen);
+    }
+    term.press("\x1bq");
+    term.left_whole(0);
+    assert_eq!(first_colour(&term.bytes()), None);
+}
+
+#[test]
+fn without_a_terminal_nothing_is_drawn_and_the_way_out_is_told() {
+    let place = Place::new();
+    let ran = place.run(&mut place.toposcope(&["--ranks", "2"]), term::SOON);
+    ran.ended_with(2);
+    assert!(ran.stderr.contains("no terminal") && ran.stderr.contains("toposcope sweep"), "{ran:?}");
+    assert_eq!(ran.stdout, "");
+    assert!(!place.session().exists() && fs::read_dir(place.folder()).is_ok());
+}

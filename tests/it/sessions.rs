@@ -1,0 +1,80 @@
+//! Sessions measured with released or committed versions: each still opens and gives everything it gave.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+use toposcope::export::CALIBRATION_SCHEMA;
+use toposcope::session::{EVENT_SCHEMA, HEADER_SCHEMA, Model, store};
+
+use crate::calibration::faults;
+use crate::place::Place;
+
+const MOMENT: Duration = Duration::from_secs(60);
+
+/// Every folder in `sessions/`.
+fn committed() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions");
+    // Absent until the first one is committed.
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut found: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
+    found.sort();
+    found
+}
+
+/// Open, fold, and export a session in every format.
+fn opens(session: &Path) {
+    let recorded = store::read(session).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(recorded.cut, 0, "{}: a committed session ends with a whole event", session.display());
+    assert!(!recorded.records.is_empty(), "{}: nothing happened in it", session.display());
+    let header: Value = serde_json::from_slice(&fs::read(session.join("header.json")).unwrap()).unwrap();
+    assert_eq!(faults(HEADER_SCHEMA, &header), [""; 0], "{}", session.display());
+    let last: Value = serde_json::to_value(recorded.records.last().unwrap()).unwrap();
+    assert_eq!(faults(EVENT_SCHEMA, &last), [""; 0], "{}", session.display());
+    let mut model = Model::new(recorded.header);
+    for record in &recorded.records {
+        model.apply(record);
+    }
+    assert!(model.cells.samples() > 0, "{}: no sample", session.display());
+
+    let place = Place::new();
+    let export = |format: &str| {
+        let out = place.folder().join(format!("out.{format}"));
+        let mut command = place.toposcope(&["export", "--format", format, "--out"]);
+        place.run(command.arg(&out).arg(session), MOMENT).ended_with(0);
+        fs::read_to_string(out).unwrap()
+    };
+    let calibration: Value = serde_json::from_str(&export("calibration")).unwrap();
+    assert_eq!(faults(CALIBRATION_SCHEMA, &calibration), [""; 0], "{}", session.display());
+    assert_eq!(calibration["samples"].as_array().unwrap().len() as u64, model.cells.samples(), "{}", session.display());
+    let table = export("csv");
+    let cells: usize = model.cells.iter().map(|(_, sizes)| sizes.len()).sum();
+    assert_eq!(table.lines().count(), 1 + cells, "{}", session.display());
+    if cfg!(feature = "tui") {
+        let picture = export("svg");
+        assert!(picture.starts_with("<svg") || picture.starts_with("<?xml"), "{}", session.display());
+        assert!(picture.contains("GB/s") && picture.trim_end().ends_with("</svg>"), "{}", session.display());
+    }
+}
+
+#[test]
+fn every_committed_session_opens_and_exports() {
+    for session in committed() {
+        opens(&session);
+    }
+}
+
+/// The same for one that is measured now: `sessions/` may be empty.
+#[test]
+fn a_session_of_this_version_opens_and_exports() {
+    let place = Place::new();
+    let session = place.session();
+    let mut command = place.toposcope(&["sweep", "--ranks", "2", "--sizes", "4KiB,64KiB", "--repeats", "6", "--arena", "1MiB"]);
+    place.run(command.arg("--session").arg(&session), MOMENT).ended_with(0);
+    let kept = tempfile::tempdir().unwrap();
+    let moved = kept.path().join("session");
+    fs::rename(&session, &moved).unwrap();
+    drop(place);
+    opens(&moved);
+}

@@ -1,0 +1,190 @@
+//! Commands that tell or write something: exit codes, what is said of wrong input, and pipes that nobody reads.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::Value;
+use toposcope::session::store::Store;
+
+use crate::made;
+use crate::place::{Place, Ran};
+
+const MOMENT: Duration = Duration::from_secs(60);
+
+fn run(place: &Place, words: &str) -> Ran {
+    place.run(&mut place.toposcope(&words.split_whitespace().collect::<Vec<_>>()), MOMENT)
+}
+
+fn recorded(place: &Place) -> String {
+    let mut session = Store::create(&place.session(), &made::header()).unwrap();
+    for record in made::records() {
+        session.append(&record).unwrap();
+    }
+    place.session().display().to_string()
+}
+
+/// One message on standard error, and nothing on standard output.
+#[track_caller]
+fn refused(ran: &Ran, parts: &[&str]) {
+    ran.ended_with(2);
+    assert_eq!(ran.stdout, "", "{ran:?}");
+    for part in parts {
+        assert!(ran.stderr.contains(part), "{part:?} is not in: {}", ran.stderr);
+    }
+    assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_only_tells_tells_and_ends_well() {
+    let place = Place::new();
+    for (words, expected) in [
+        ("--version", "toposcope 0.1"),
+        ("--help", "attach"),
+        ("themes", "dark\n"),
+        ("keys", "quit"),
+        ("discover --ranks 2", "rank  host"),
+        ("doctor", "threads"),
+    ] {
+        // `--ranks` belongs to the ranks, so it stands before the command.
+        let words = if words == "discover --ranks 2" { "--ranks 2 discover" } else { words };
+        if !cfg!(feature = "tui") && matches!(words, "themes" | "keys") {
+            refused(&run(&place, words), &["without the screen"]);
+            continue;
+        }
+        let ran = run(&place, words);
+        assert!(ran.ended_with(0).stdout.contains(expected), "{words}: {}", ran.stdout);
+        assert_eq!(ran.stderr, "", "{words}");
+    }
+    let placement: Value = serde_json::from_str(&run(&place, "--ranks 3 discover --json").ended_with(0).stdout).unwrap();
+    let ranks = placement["ranks"].as_array().unwrap();
+    assert_eq!(ranks.iter().map(|rank| rank["rank"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 1, 2]);
+    assert!(ranks.iter().all(|rank| !rank["host"].as_str().unwrap().is_empty()), "{placement}");
+    serde_json::from_str::<Value>(&run(&place, "doctor --json").ended_with(0).stdout).unwrap();
+    for of in ["calibration", "header", "event"] {
+        let schema: Value = serde_json::from_str(&run(&place, &format!("schema {of}")).ended_with(0).stdout).unwrap();
+        assert!(jsonschema::meta::is_valid(&schema), "{of}");
+    }
+    place.nothing_runs();
+}
+
+#[test]
+fn wrong_words_are_refused_with_what_was_expected() {
+    let place = Place::new();
+    let session = recorded(&place);
+    for (words, parts) in [
+        ("--frobnicate", &["--frobnicate", "error:"] as &[&str]),
+        ("measure", &["error:", "measure"]),
+        ("sweep --sizes 4q", &["--sizes", "4q"]),
+        ("sweep --patterns pear", &["--patterns", "\"pear\" is not one of local, peer"]),
+        ("sweep --ranks 0-3", &["--ranks", "number of threads"]),
+        ("sweep --ranks 2 --repeats 0", &["repeats = 0", "at least one"]),
+        ("sweep --ranks 2 --timeout soon", &["--timeout", "10s, 500ms or 2m"]),
+        ("sweep --ranks 2 --mover nccl", &["--mover", "memcpy, mpi_sendrecv, mpi_put"]),
+        ("sweep --ranks 2 --mover mpi_put --sizes 4KiB --arena 1M", &["mover = mpi_put", "memcpy"]),
+        ("sweep --ranks 2 --resume /no/such", &["/no/such", "header.json"]),
+        ("open /no/such", &["/no/such", "header.json and events.ndjson"]),
+        ("schema weather", &["weather", "calibration, header, event"]),
+        ("attach /no/such.sock", &["/no/such.sock"]),
+        ("attach", &["toposcope"]),
+    ] {
+        if !cfg!(feature = "tui") && words.starts_with(['o', 'a']) {
+            continue;
+        }
+        refused(&run(&place, words), parts);
+        if words.contains("mover mpi_put") {
+            // Refused by the engine, when there is a session already.
+            continue;
+        }
+    }
+    if cfg!(feature = "tui") {
+        for (words, parts) in [
+            ("--metric speed", ["--metric", "bandwidth, time, asymmetry"]),
+            ("--cells 10x10", ["--cells", "60x18"]),
+            ("--size 8KiB", ["--size", "4 KiB, 1 MiB"]),
+            ("--theme mud", ["mud", "dark"]),
+        ] {
+            refused(&run(&place, &format!("export {session} --format svg --out /dev/null {words}")), &parts);
+        }
+    }
+    refused(&run(&place, &format!("export {session} --format csv --out /no/such/table.csv")), &["/no/such/table.csv", "No such file"]);
+    refused(&run(&place, &format!("sweep --ranks 2 --session {session}")), &["already holds a session", "--resume"]);
+    place.nothing_runs();
+}
+
+#[test]
+fn broken_sessions_are_refused_with_file_line_and_expectation() {
+    let place = Place::new();
+    let session = recorded(&place);
+    let (events, header) = (place.session().join("events.ndjson"), place.session().join("header.json"));
+    let whole = fs::read_to_string(&events).unwrap();
+    let export = || run(&place, &format!("export {session} --format csv --out {}", place.folder().join("t.csv").display()));
+    export().ended_with(0);
+
+    let broken: Vec<String> =
+        (1..).zip(whole.lines()).map(|(n, line)| if n == 3 { line.replace(":", ";") } else { line.to_owned() }).collect();
+    fs::write(&events, broken.join("\n") + "\n").unwrap();
+    refused(&export(), &["events.ndjson:3:", "not an event"]);
+
+    // What a cut leaves is no fault.
+    fs::write(&events, &whole[..whole.len() - 20]).unwrap();
+    export().ended_with(0);
+
+    fs::write(&events, &whole).unwrap();
+    let text = fs::read_to_string(&header).unwrap();
+    fs::write(&header, text.replace("toposcope.session/1.0", "toposcope.session/2.0")).unwrap();
+    refused(&export(), &["toposcope.session/2.0", "this program reads toposcope.session/1.0"]);
+    fs::write(&header, text.replace("\"engine\": \"mpi\"", "\"engine\": \"steam\"")).unwrap();
+    refused(&export(), &["header.json:", "steam", "expected"]);
+    fs::remove_file(&header).unwrap();
+    refused(&export(), &["it has no header.json"]);
+}
+
+#[test]
+fn broken_keys_and_themes_are_refused_by_name() {
+    if !cfg!(feature = "tui") {
+        return;
+    }
+    let place = Place::new();
+    let config = place.folder().join("config/toposcope");
+    fs::create_dir_all(config.join("themes")).unwrap();
+    fs::write(config.join("keys.toml"), "qiut = ['q']\n").unwrap();
+    refused(&run(&place, "keys"), &["qiut", "did you mean \"quit\""]);
+    fs::remove_file(config.join("keys.toml")).unwrap();
+    fs::write(config.join("themes/mine.toml"), "inherits = 'dark'\n").unwrap();
+    assert!(run(&place, "themes").ended_with(0).stdout.lines().any(|line| line.starts_with("mine")));
+}
+
+/// Start with standard output going to a pipe that is closed before anything is written.
+fn unread(place: &Place, words: &str) -> (Option<i32>, String) {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = place.toposcope(&words.split_whitespace().collect::<Vec<_>>());
+    let mut child = command.stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
+    drop(command);
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    (child.wait().unwrap().code(), stderr)
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_is_no_fault() {
+    let place = Place::new();
+    let session = recorded(&place);
+    let table = place.folder().join("t.csv");
+    let swept = place.folder().join("swept");
+    let export = format!("export {session} --format csv --out {}", table.display());
+    let sweep = format!("sweep --ranks 2 --sizes 4KiB --repeats 2 --arena 1M --session {}", swept.display());
+    for words in ["--help", "--version", "themes", "keys", "doctor", "doctor --json", "schema event", "--ranks 2 discover", &export, &sweep]
+    {
+        if !cfg!(feature = "tui") && matches!(words, "themes" | "keys") {
+            continue;
+        }
+        let (code, stderr) = unread(&place, words);
+        assert!(!stderr.contains("panicked"), "{words}: {stderr}");
+        assert_eq!(code, Some(0), "{words}: {stderr}");
+    }
+    assert!(table.exists() && Path::new(&swept).join("calibration.json").exists());
+}
