@@ -362,11 +362,22 @@ fn run(global: &Global, mode: Mode, engine: Box<dyn Engine>, house: &mut House, 
     recorder.record(Event::Closed);
     recorder.alone();
     watchers.end();
+    // A look around leaves nothing behind, unless the person named the place.
+    let discarded = global.session.is_none() && recorder.discard_empty();
+    if discarded && matches!(mode, Mode::Screen) {
+        let text = "nothing was measured\n".to_owned();
+        return Ok((Done { code: FINE, text, untidy: false, lost: false }, engine));
+    }
     finish(&mode, &recorder, blemished).map(|done| (done, engine))
 }
 
 fn finish(mode: &Mode, recorder: &Recorder, blemished: bool) -> Result<Done> {
     let model = recorder.model();
+    if matches!(mode, Mode::Headless { .. }) && model.sweep.is_none() {
+        // The sweep was refused; the reason stands in the last notice.
+        let reason = model.log.back().map_or("the sweep was refused", |line| line.text.as_str());
+        bail!("{reason}");
+    }
     let mut calibration = recorder.folder().join(super::watch::CALIBRATION);
     if let Mode::Headless { out: Some(out), .. } = mode {
         crate::export::write_calibration(model, out).with_context(|| format!("--out {}", out.display()))?;
@@ -379,11 +390,6 @@ fn finish(mode: &Mode, recorder: &Recorder, blemished: bool) -> Result<Done> {
     };
     let lost = !model.lost.is_empty();
     let mut code = if blemished { FOUND } else { FINE };
-    if matches!(mode, Mode::Headless { .. }) && model.sweep.is_none() {
-        // The sweep was refused; the reason stands in the last notice.
-        let reason = model.log.back().map_or("the sweep was refused", |line| line.text.as_str());
-        bail!("{reason}");
-    }
     if let Some(error) = recorder.failed() {
         let _ = writeln!(std::io::stderr(), "toposcope: {error}");
         code = WRONG;
