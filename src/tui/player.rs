@@ -184,11 +184,13 @@ mod tests {
         player.load(rest.to_vec(), &mut model);
         assert!(!player.snapshots.is_empty());
         assert_eq!(player.position(), (records.len(), records.len()));
-        for share in [0.9, 0.1, 0.5, 0.99, 0.0, 0.3, 1.0, 0.62] {
-            let time = share * player.end();
+        let shares = [0.9, 0.1, 0.5, 0.99, 0.0, 0.3, 1.0, 0.62].map(|share| share * player.end());
+        // Just before and at a kept model is where the wrong one would be taken.
+        let edges: Vec<f64> = player.snapshots.iter().flat_map(|&(at, _)| [records[at - 3].t, records[at - 1].t]).collect();
+        for time in shares.into_iter().chain(edges) {
             player.seek(time, &mut model);
             let wanted = folded(&header, &records, time);
-            assert_eq!(looks(&model), looks(&wanted), "{share}");
+            assert_eq!(looks(&model), looks(&wanted), "{time}");
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use crossterm::event::{Event as Input, KeyEvent};
 
@@ -164,6 +165,11 @@ fn the_loop_works_between_probes_only() {
     let gate = Arc::new(Gate::default());
     gate.close();
     let job = set(Mode::Live, Some(gate.clone()));
+    // Ends early if the loop goes on in spite of the gate; well below the screen's patience otherwise.
+    let state = job.seen.state.lock().unwrap();
+    let (state, _) = job.seen.changed.wait_timeout_while(state, Duration::from_millis(100), |state| state.1 == 0).unwrap();
+    assert_eq!(state.1, 0, "the gate is closed");
+    drop(state);
     for probe in 0..10 {
         job.input.send(key(if probe % 2 == 0 { "3" } else { "2" })).unwrap();
         gate.open();
