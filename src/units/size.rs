@@ -96,7 +96,14 @@ mod tests {
 
     #[test]
     fn sizes_print_in_the_unit_that_fits() {
-        for (bytes, text) in [(8, "8 B"), (4096, "4 KiB"), (1 << 28, "256 MiB"), (1000, "1000 B"), (300_000_000, "286.1 MiB"), (23_917_272 << 10, "22.8 GiB")] {
+        for (bytes, text) in [
+            (8, "8 B"),
+            (4096, "4 KiB"),
+            (1 << 28, "256 MiB"),
+            (1000, "1000 B"),
+            (300_000_000, "286.1 MiB"),
+            (23_917_272 << 10, "22.8 GiB"),
+        ] {
             assert_eq!(format_size(bytes), text);
         }
     }

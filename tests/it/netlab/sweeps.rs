@@ -3,7 +3,6 @@
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use toposcope::export::{csv, read_calibration};
@@ -92,13 +91,15 @@ pub fn a_pulled_cable_is_a_lost_rank_and_the_rest_is_measured(toposcope: &Path) 
         lab.shape_out(host, 400);
     }
     let (session, out, code) = (lab.folder().join("session"), lab.folder().join("cal.json"), lab.folder().join("code"));
-    // Open MPI 4.1's mpirun does not come back when a host is gone: it waits for its daemon there. What counts is how
-    // rank 0 ends; the rest goes with the lab.
+    // Open MPI 4.1's mpirun does not come back when a host is gone: it waits for its daemon there, until our guard ends it.
+    // So rank 0's own exit code goes to a file.
     let mut job = lab.mpirun(1, 4, ["sh", "-c", "\"$@\"; c=$?; [ $OMPI_COMM_WORLD_RANK != 0 ] || echo $c >\"$0\""]);
     job.arg(&code).arg(toposcope);
     job.args(["sweep", "--patterns", "peer", "--sizes", "64KiB,1MiB,4MiB", "--repeats", "3", "--timeout", "2s"]);
     job.arg("--session").arg(&session).arg("--out").arg(&out);
-    let child = job.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Into files: the lost host's daemon keeps pipes open for as long as it lives.
+    let (stdout, stderr) = (lab.folder().join("stdout"), lab.folder().join("stderr"));
+    let mut child = job.stdout(fs::File::create(&stdout).unwrap()).stderr(fs::File::create(&stderr).unwrap()).spawn().unwrap();
     let probes = || {
         let text = fs::read_to_string(session.join("events.ndjson")).unwrap_or_default();
         text.lines().filter(|line| line.contains("\"probe_done\"")).count()
@@ -107,8 +108,16 @@ pub fn a_pulled_cable_is_a_lost_rank_and_the_rest_is_measured(toposcope: &Path) 
     until(Duration::from_secs(30), "14 probes", || probes() >= 14);
     lab.link_down(4);
     until(Duration::from_secs(90), "rank 0's end", || fs::read_to_string(&code).is_ok_and(|text| text.ends_with('\n')));
-    let ran = lab.finish(child, Duration::ZERO);
-    assert_eq!(fs::read_to_string(&code).unwrap(), "1\n", "{ran:?}");
+    assert_eq!(fs::read_to_string(&code).unwrap(), "1\n");
+    let mut status = None;
+    until(Duration::from_secs(40), "mpirun's end", || {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    let [stdout, stderr] = [stdout, stderr].map(|path| fs::read_to_string(path).unwrap());
+    assert!(!status.unwrap().success(), "not as if all were well");
+    assert!(stdout.contains("rank 3: no answer since peer"), "{stdout}");
+    assert!(stderr.contains("waits for what was lost; it is ended now"), "{stderr}");
 
     let records = store::read(&session).unwrap().records;
     let lost: Vec<usize> =

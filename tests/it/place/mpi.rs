@@ -24,6 +24,7 @@ impl Mpi {
             skipped("Open MPI jobs need mpirun (make setup)");
             return None;
         };
+        Some(Self { name: "Open MPI", launcher, program: TOPOSCOPE.to_owned() })
     }
 
     /// MPICH, if the program built for it is named in `TOPOSCOPE_MPICH_BIN`.
@@ -33,6 +34,7 @@ impl Mpi {
             skipped("MPICH jobs need mpiexec.mpich and TOPOSCOPE_MPICH_BIN, the program built for it (make test-mpi)");
             return None;
         };
+        Some(Self { name: "MPICH", launcher, program })
     }
 
     /// Launcher, number of ranks, program: what stands before the program's own arguments.
