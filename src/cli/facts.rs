@@ -34,8 +34,10 @@ pub(super) fn placement(topology: &Topology, json: bool) -> String {
 
 /// What this build and this machine can do.
 pub(super) fn doctor(json: bool) -> Result<u8> {
-    let mut out = std::io::stdout().lock();
-    Ok(super::doctor::run(json, &mut out)?)
+    let mut text = Vec::new();
+    let code = super::doctor::run(json, &mut text)?;
+    print(&String::from_utf8_lossy(&text));
+    Ok(code)
 }
 
 /// The key table.

@@ -154,28 +154,37 @@ impl House {
 
 fn root(global: &Global, args: &SweepArgs, mode: Mode, job: Option<Job>, engine: impl FnOnce() -> Result<Box<dyn Engine>>) -> Result<u8> {
     let mut house = House::open(&mode, job.as_ref())?;
-    let done = engine().and_then(|engine| with_engine(global, args, mode, engine, &mut house));
+    let (done, mut engine) = match engine() {
+        Ok(engine) => {
+            let (done, engine) = with_engine(global, args, mode, engine, &mut house);
+            (done, Some(engine))
+        }
+        Err(error) => (Err(error), None),
+    };
     if let Some(guard) = house.guard.take() {
         match &done {
-            Ok((done, _)) if done.lost && job.is_some() => guard.see_out(),
+            Ok(done) if done.lost && job.is_some() => guard.see_out(),
             _ => guard.dismiss(),
         }
     }
-    let (done, mut engine) = match done {
-        Ok(done) => done,
-        Err(error) => {
-            house.quiet();
-            // Other ranks wait for orders: the job ends with this process, which must not wait for them either.
-            if job.is_some() {
-                let _ = writeln!(house.stderr, "toposcope: {error:#}");
-                signal_hook::low_level::exit(i32::from(WRONG));
-            }
-            return Err(error);
+    house.quiet();
+    let mut finish = || {
+        if let Some(engine) = &mut engine {
+            engine.finish();
         }
     };
-    house.quiet();
+    let done = match done {
+        Ok(done) => done,
+        Err(error) if job.is_some() => {
+            let _ = writeln!(house.stderr, "toposcope: {error:#}");
+            // Other ranks wait for orders, this one's to leave included.
+            finish();
+            signal_hook::low_level::exit(i32::from(WRONG));
+        }
+        Err(error) => return Err(error),
+    };
     super::print(&done.text);
-    engine.finish();
+    finish();
     if job.is_some() && done.untidy {
         signal_hook::low_level::exit(i32::from(done.code));
     }
@@ -193,18 +202,22 @@ struct Done {
     lost: bool,
 }
 
+/// The engine is given back in any case: dropped, it would wait for ranks that wait for orders.
 fn with_engine(
     global: &Global,
     args: &SweepArgs,
     mode: Mode,
     engine: Box<dyn Engine>,
     house: &mut House,
-) -> Result<(Done, Box<dyn Engine>)> {
+) -> (Result<Done>, Box<dyn Engine>) {
     if let Mode::Discover { json } = mode {
         let text = super::facts::placement(engine.topology(), json);
-        return Ok((Done { code: FINE, text, untidy: false, lost: false }, engine));
+        return (Ok(Done { code: FINE, text, untidy: false, lost: false }), engine);
     }
-    let session = Session::open(global, args, engine.as_ref())?;
+    let session = match Session::open(global, args, engine.as_ref()) {
+        Ok(session) => session,
+        Err(error) => return (Err(error), engine),
+    };
     let members: Vec<Member> = engine.topology().ranks.iter().map(Member::from).collect();
     if let Some(guard) = &house.guard {
         guard.ranks(&members);
@@ -321,7 +334,7 @@ fn resume_command(folder: &Path) -> String {
     format!("{} --resume {}", words.join(" "), session.display())
 }
 
-fn run(global: &Global, mode: Mode, engine: Box<dyn Engine>, house: &mut House, session: Session) -> Result<(Done, Box<dyn Engine>)> {
+fn run(global: &Global, mode: Mode, engine: Box<dyn Engine>, house: &mut House, session: Session) -> (Result<Done>, Box<dyn Engine>) {
     let Session { store, header, records, settings, start, next_probe, resume } = session;
     let headless = !matches!(mode, Mode::Screen);
     let start = if headless { start.or_else(|| Some(Start::new(settings.clone()))) } else { start };
@@ -331,7 +344,10 @@ fn run(global: &Global, mode: Mode, engine: Box<dyn Engine>, house: &mut House, 
     let recorder = Rc::new(RefCell::new(recorder));
     let watched =
         super::watch::Watched { header: &header, records, settings, movers: engine.movers().to_vec(), commands, gate: &gate, resume };
-    let watchers = watched.begin(global, house, &recorder)?;
+    let watchers = match watched.begin(global, house, &recorder) {
+        Ok(watchers) => watchers,
+        Err(error) => return (Err(error), engine),
+    };
     let mut progress = headless.then(|| Progress::new(&house.stderr)).flatten();
     let chatter = RefCell::new(house.chatter.as_mut());
     let mut conductor = Conductor::new(
@@ -366,9 +382,9 @@ fn run(global: &Global, mode: Mode, engine: Box<dyn Engine>, house: &mut House, 
     let discarded = global.session.is_none() && recorder.discard_empty();
     if discarded && matches!(mode, Mode::Screen) {
         let text = "nothing was measured\n".to_owned();
-        return Ok((Done { code: FINE, text, untidy: false, lost: false }, engine));
+        return (Ok(Done { code: FINE, text, untidy: false, lost: false }), engine);
     }
-    finish(&mode, &recorder, blemished).map(|done| (done, engine))
+    (finish(&mode, &recorder, blemished), engine)
 }
 
 fn finish(mode: &Mode, recorder: &Recorder, blemished: bool) -> Result<Done> {

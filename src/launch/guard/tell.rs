@@ -57,6 +57,10 @@ fn cause(case: &Case, during: &str) -> String {
         }
         [Gone::Rank(member)] => format!("rank {} (process {} on {}) died {during}", member.rank, member.pid, plain(&member.host)),
         [Gone::Launcher(name, pid)] => format!("the launcher ({}, process {pid}) died {during}", plain(name)),
+        [Gone::Rank(first), rest @ ..] if rest.iter().all(|gone| matches!(gone, Gone::Rank(other) if other.pid == first.pid)) => {
+            // Ranks that are threads of one process.
+            format!("the process of ranks 0-{} ({} on {}) died {during}", rest.len(), first.pid, plain(&first.host))
+        }
         several => {
             let ranks: Vec<&Member> =
                 several.iter().filter_map(|gone| if let Gone::Rank(member) = gone { Some(member) } else { None }).collect();
@@ -96,6 +100,13 @@ mod tests {
         let expect = "toposcope: rank 2 (process 4002 on no[2Jde7) died during peer 0 → 2, 64 MiB\n  rank 2 printed: boom\n  \
                       1234 completed samples are in /s/lab-1x3\n  to go on:  mpirun -n 3 toposcope --resume /s/lab-1x3\n";
         assert_eq!(tell(&case), expect);
+    }
+
+    #[test]
+    fn threads_of_one_process_are_one() {
+        let first = (0..3).map(|rank| Gone::Rank(Member { rank, ..member(0) })).collect();
+        let text = tell(&Case { first, ..Case::default() });
+        assert!(text.starts_with("toposcope: the process of ranks 0-2 (4000 on no[2Jde7) died between probes\n"), "{text}");
     }
 
     #[test]

@@ -267,6 +267,13 @@ impl Engine for Mpi {
     }
 }
 
+impl Drop for Mpi {
+    /// Without [`Engine::finish`], as on a panic: `MPI_Finalize` would wait for ranks that wait for orders.
+    fn drop(&mut self) {
+        std::mem::forget(self.universe.take());
+    }
+}
+
 /// Sleep that grows with the time waited: quick answers are met quickly, and long waits cost nothing.
 #[derive(Debug)]
 struct Nap {

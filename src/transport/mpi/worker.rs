@@ -101,3 +101,10 @@ impl Worker {
         None
     }
 }
+
+impl Drop for Worker {
+    /// Without having been told to leave, as on a panic: `MPI_Finalize` would wait for all the others.
+    fn drop(&mut self) {
+        std::mem::forget(self.universe.take());
+    }
+}

@@ -137,10 +137,23 @@ impl Term {
         self.master.resize(pty_size(size)).unwrap();
     }
 
+    /// Wait until the program has left; its exit code. The shell may say so before the guard has left the screen, and what
+    /// it writes there goes with the screen: so this looks at what was sent.
+    #[track_caller]
+    pub fn code(&self) -> u8 {
+        let code = || {
+            let bytes = self.bytes();
+            let text = String::from_utf8_lossy(&bytes);
+            text.split_once("left with ")?.1.split_once('.')?.0.parse().ok()
+        };
+        until(SOON, "the program's end", || self.told(), || code().is_some());
+        code().unwrap()
+    }
+
     /// Everything on the terminal is as before, the settings included, and the program left with `code`.
     #[track_caller]
     pub fn left_whole(&mut self, code: u8) {
-        self.see("left with ");
+        assert_eq!(self.code(), code, "{}", self.told());
         self.until("the terminal as it was", |screen| {
             !screen.alternate_screen()
                 && screen.mouse_protocol_mode() == MouseProtocolMode::None
@@ -148,8 +161,6 @@ impl Term {
                 && !screen.hide_cursor()
                 && settings(&self.tty) == self.before
         });
-        let text = self.text();
-        assert!(text.contains(&format!("left with {code}.")), "expected code {code}\n{text}");
         // The shell reads lines again, so that the person can type.
         self.press("\n");
         let Self { child, .. } = self;
