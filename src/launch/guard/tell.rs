@@ -15,6 +15,8 @@ pub(super) enum Gone {
 pub(super) struct Case {
     /// those that ended first; several if no order was seen
     pub first: Vec<Gone>,
+    /// ranks that are threads of rank 0's process, itself included
+    pub threads: usize,
     /// the signal that rank 0 got before it ended
     pub signal: Option<String>,
     /// host names of ranks elsewhere
@@ -55,12 +57,11 @@ fn cause(case: &Case, during: &str) -> String {
             };
             format!("{how} {during}; no process of the job on this host had died before{perhaps}")
         }
+        [Gone::Rank(member)] if member.rank == 0 && case.threads > 1 => {
+            format!("the process of ranks 0-{} ({} on {}) died {during}", case.threads - 1, member.pid, plain(&member.host))
+        }
         [Gone::Rank(member)] => format!("rank {} (process {} on {}) died {during}", member.rank, member.pid, plain(&member.host)),
         [Gone::Launcher(name, pid)] => format!("the launcher ({}, process {pid}) died {during}", plain(name)),
-        [Gone::Rank(first), rest @ ..] if rest.iter().all(|gone| matches!(gone, Gone::Rank(other) if other.pid == first.pid)) => {
-            // Ranks that are threads of one process.
-            format!("the process of ranks 0-{} ({} on {}) died {during}", rest.len(), first.pid, plain(&first.host))
-        }
         several => {
             let ranks: Vec<&Member> =
                 several.iter().filter_map(|gone| if let Gone::Rank(member) = gone { Some(member) } else { None }).collect();
@@ -104,8 +105,7 @@ mod tests {
 
     #[test]
     fn threads_of_one_process_are_one() {
-        let first = (0..3).map(|rank| Gone::Rank(Member { rank, ..member(0) })).collect();
-        let text = tell(&Case { first, ..Case::default() });
+        let text = tell(&Case { first: vec![Gone::Rank(member(0))], threads: 3, ..Case::default() });
         assert!(text.starts_with("toposcope: the process of ranks 0-2 (4000 on no[2Jde7) died between probes\n"), "{text}");
     }
 

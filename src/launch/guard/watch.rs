@@ -190,8 +190,10 @@ impl Watch<'_> {
         self.case.elsewhere = elsewhere.into_iter().map(|member| member.host).collect();
         self.case.elsewhere.sort();
         self.case.elsewhere.dedup();
-        // Rank 0 is watched since the beginning.
-        for member in here.into_iter().filter(|member| member.rank != 0) {
+        // Rank 0 is watched since the beginning; ranks that are threads of its process end with it.
+        let rank0 = here.iter().find(|member| member.rank == 0).map(|member| member.pid);
+        self.case.threads = here.iter().filter(|member| Some(member.pid) == rank0).count();
+        for member in here.into_iter().filter(|member| Some(member.pid) != rank0) {
             let pid = member.pid;
             self.watch(Gone::Rank(member), pid);
         }
