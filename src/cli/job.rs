@@ -15,11 +15,16 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Result<u8> {
             "this program was built without MPI. Build it with: MPICC=mpicc cargo build --release --features mpi (needs mpicc and libclang)"
         );
     }
+    #[cfg(feature = "mpi")]
+    let library = crate::transport::mpi::version();
+    #[cfg(not(feature = "mpi"))]
+    let library = String::new();
     let hosts = args.hosts.as_deref().unwrap_or_default();
     let spec = Spec {
         ranks: args.np,
         hosts: hosts.split(',').map(str::trim).filter(|host| !host.is_empty()).map(str::to_owned).collect(),
         launcher: args.launcher.clone(),
+        library,
         launcher_arguments: args.launcher_args.clone(),
         program: std::env::current_exe().context("where this program lies")?,
         arguments: words(global, &args.sweep),

@@ -162,7 +162,10 @@ fn root(global: &Global, args: &SweepArgs, mode: Mode, job: Option<Job>, engine:
         Err(error) => (Err(error), None),
     };
     if let Some(guard) = house.guard.take() {
-        guard.dismiss();
+        match &done {
+            Ok(done) if done.lost && job.is_some() => guard.see_out(),
+            _ => guard.dismiss(),
+        }
     }
     house.quiet();
     let mut finish = || {
@@ -195,6 +198,8 @@ struct Done {
     text: String,
     /// ranks or transfers were given up: no destructor may wait for them
     untidy: bool,
+    /// ranks do not answer any more
+    lost: bool,
 }
 
 /// The engine is given back in any case: dropped, it would wait for ranks that wait for orders.
@@ -207,7 +212,7 @@ fn with_engine(
 ) -> (Result<Done>, Box<dyn Engine>) {
     if let &Mode::Discover { json } = mode {
         let text = super::facts::placement(engine.topology(), json);
-        return (Ok(Done { code: FINE, text, untidy: false }), engine);
+        return (Ok(Done { code: FINE, text, untidy: false, lost: false }), engine);
     }
     let session = match Session::open(global, args, engine.as_ref()) {
         Ok(session) => session,
@@ -373,6 +378,12 @@ fn run(global: &Global, mode: &Mode, engine: Box<dyn Engine>, house: &mut House,
     recorder.record(Event::Closed);
     recorder.alone();
     watchers.end();
+    // A look around leaves nothing behind, unless the person named the place.
+    let discarded = global.session.is_none() && recorder.discard_empty();
+    if discarded && matches!(mode, Mode::Screen) {
+        let text = "nothing was measured\n".to_owned();
+        return (Ok(Done { code: FINE, text, untidy: false, lost: false }), engine);
+    }
     (finish(mode, &recorder, blemished), engine)
 }
 
@@ -393,13 +404,13 @@ fn finish(mode: &Mode, recorder: &Recorder, blemished: bool) -> Result<Done> {
         Mode::Headless { json: true, .. } => summary::json(model, recorder.folder(), there),
         _ => summary::text(model, recorder.folder(), there),
     };
-    let untidy = !model.lost.is_empty() || blemished;
+    let lost = !model.lost.is_empty();
     let mut code = if blemished { FOUND } else { FINE };
     if let Some(error) = recorder.failed() {
         let _ = writeln!(std::io::stderr(), "toposcope: {error}");
         code = WRONG;
     }
-    Ok(Done { code, text, untidy })
+    Ok(Done { code, text, untidy: lost || blemished, lost })
 }
 
 /// One line on a terminal that says how far a headless sweep is.

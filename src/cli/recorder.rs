@@ -114,6 +114,13 @@ impl Recorder {
         }
     }
 
+    /// Remove the session if nothing was ever asked of it; true if it is gone. Only its own two files are touched.
+    pub(super) fn discard_empty(&self) -> bool {
+        let folder = self.store.folder();
+        let files = ["events.ndjson", "header.json"].map(|name| folder.join(name));
+        self.model.sweep.is_none() && files.iter().all(|file| std::fs::remove_file(file).is_ok()) && std::fs::remove_dir(folder).is_ok()
+    }
+
     /// The error that ended writing, if one did.
     pub(super) fn failed(&self) -> Option<&StoreError> {
         self.failed.as_ref()

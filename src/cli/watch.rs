@@ -13,7 +13,7 @@ use super::recorder::Recorder;
 use crate::launch::socket::{Pass, Server};
 use crate::launch::{signals, terminal};
 use crate::measure::Gate;
-use crate::sample::MoverKind;
+use crate::sample::{EngineKind, MoverKind};
 use crate::session::{Command, Event, Header, Record};
 use crate::sweep::SweepSettings;
 
@@ -51,7 +51,7 @@ pub(super) struct Watchers {
 
 impl Watched<'_> {
     pub(super) fn begin(self, global: &Global, house: &mut House, recorder: &Rc<RefCell<Recorder>>) -> Result<Watchers> {
-        let socket = self.serve(recorder);
+        let (socket, engine) = (self.serve(recorder), self.header.engine);
         let screen = house.terminal.take().map(|terminal| terminal.enter(house.guard.clone())).transpose()?;
         let handle = screen.as_ref().map(|screen| screen.handle());
         let (on_signal, guard) = (handle.clone(), house.guard.clone());
@@ -67,6 +67,14 @@ impl Watched<'_> {
         .context("could not watch for signals")?;
         let resume = format!("what was measured is in the session; go on with: {}", self.resume);
         terminal::panic_hook(handle, house.stderr.try_clone().ok(), move || resume.clone());
+        if engine == EngineKind::Mpi {
+            // An exit code is not enough for every launcher to end the other ranks; a signal is.
+            let told = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |info| {
+                told(info);
+                std::process::abort();
+            }));
+        }
         #[cfg(feature = "tui")]
         let screen = screen.map(|screen| screen::begin(self, global, screen, recorder)).transpose()?;
         Ok(Watchers {

@@ -203,14 +203,20 @@ mod tests {
     #[test]
     fn a_flood_is_bounded_and_nothing_is_reordered() {
         let (_scratch, mut writer, mut tail) = tail();
-        let flood: String = (0..500).map(|i| format!("{i}\n")).collect();
-        writer.write_all(flood.as_bytes()).unwrap();
+        for number in 0..500 {
+            writeln!(writer, "{number}").unwrap();
+        }
         writer.write_all(&[b'x'; 10_000]).unwrap();
         writer.write_all(b"\n").unwrap();
         let (first, second, third) = (tail.lines(), tail.lines(), tail.lines());
         assert_eq!((first.len(), second.len(), third.len()), (200, 200, 101));
         assert_eq!((first[199].as_str(), second[0].as_str()), ("199", "200"));
         assert_eq!(third[100].len(), LONGEST);
+
+        // A flood waits in the file, not in memory.
+        writer.write_all(&b"z\n".repeat(1 << 20)).unwrap();
+        assert_eq!(tail.lines().len(), MOST_LINES);
+        assert!(tail.ready.len() < 16 << 10, "{}", tail.ready.len());
     }
 
     #[test]

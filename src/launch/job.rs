@@ -11,7 +11,7 @@ pub enum Launcher {
     Hydra,
     /// `srun`
     Slurm,
-    /// anything else with PMIx, Flux or PALS
+    /// anything else that speaks `PMIx`, Flux or PALS
     Other,
 }
 

@@ -3,6 +3,8 @@
 mod conductor;
 mod gate;
 mod samples;
+#[cfg(test)]
+mod tests;
 
 pub use conductor::{Conductor, Sink, Start};
 pub use gate::Gate;

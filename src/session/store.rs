@@ -68,11 +68,16 @@ impl Store {
         fs::create_dir_all(folder).map_err(io_at(folder))?;
         let path = folder.join(HEADER);
         let events = folder.join(EVENTS);
-        if path.exists() || events.exists() {
-            return Err(StoreError::Exists { path: folder.to_owned() });
+        let exists = || StoreError::Exists { path: folder.to_owned() };
+        if path.exists() {
+            return Err(exists());
         }
-        let file = OpenOptions::new().append(true).create_new(true).mode(0o644).open(&events).map_err(io_at(&events))?;
+        let file = OpenOptions::new().append(true).create(true).mode(0o644).open(&events).map_err(io_at(&events))?;
         let store = Self::locked(folder, file)?;
+        // An empty file without a header is what a program killed here left: no session yet.
+        if path.exists() || store.events.metadata().map_err(io_at(&events))?.len() > 0 {
+            return Err(exists());
+        }
         let mut text = serde_json::to_vec_pretty(header).map_err(|error| bad(&path, &error))?;
         text.push(b'\n');
         // Written whole under another name first, so that a header is never half there.
@@ -134,6 +139,7 @@ pub fn read(folder: &Path) -> Result<Recorded, StoreError> {
         }
         Err(source) => return Err(StoreError::Io { path, source }),
     };
+    let newer = minor_of(&header.format).is_some_and(|minor| minor > FORMAT.2);
     let mut reader = BufReader::new(file);
     let mut recorded = Recorded { header, records: Vec::new(), whole: 0, cut: 0 };
     let mut line = Vec::new();
@@ -151,6 +157,7 @@ pub fn read(folder: &Path) -> Result<Recorded, StoreError> {
         }
         match serde_json::from_slice(&line) {
             Ok(record) => recorded.records.push(record),
+            Err(_) if newer && is_record(&line) => {}
             Err(error) => {
                 let message = format!("not an event of a session: {}", plain(&error.to_string()));
                 return Err(StoreError::Bad { path, line: number, column: error.column(), message });
@@ -159,6 +166,15 @@ pub fn read(folder: &Path) -> Result<Recorded, StoreError> {
         recorded.whole += length;
     }
     Ok(recorded)
+}
+
+/// An event of a newer minor version, with words that this version does not know: passed over, not refused.
+fn is_record(line: &[u8]) -> bool {
+    serde_json::from_slice::<serde_json::Value>(line).is_ok_and(|value| value["event"].is_string() && value["t"].is_number())
+}
+
+fn minor_of(format: &str) -> Option<u32> {
+    format.rsplit_once('.')?.1.parse().ok()
 }
 
 /// Read only the header of a session.

@@ -16,7 +16,6 @@ pub enum Buffers {
 
 /// All that determines a sweep, apart from the ranks that exist.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct SweepSettings {
     pub patterns: Vec<Pattern>,
     /// message sizes, bytes, ascending

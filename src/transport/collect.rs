@@ -23,7 +23,7 @@ impl Collector {
     pub const GRACE: Duration = Duration::from_secs(2);
 
     /// Expect the reports of this order's ranks.
-    pub fn expect(&mut self, order: &Order) {
+    pub fn begin(&mut self, order: &Order) {
         self.pending = Some(Pending {
             waiting: order.probe.ranks().into_iter().collect(),
             overdue: Instant::now() + Duration::from_secs_f64(order.timeout) + Self::GRACE,
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn both_sides_make_one_report_and_strangers_are_ignored() {
         let mut collector = Collector::default();
-        collector.expect(&order(1.0));
+        collector.begin(&order(1.0));
         assert_eq!(collector.report(1, report(6, 0, End::Complete)), None);
         assert_eq!(collector.report(2, report(7, 0, End::Complete)), None);
         assert_eq!(collector.report(1, report(7, 0, End::Corrupt("x".into()))), None);
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn a_silent_rank_is_lost_and_its_probe_timed_out() {
         let mut collector = Collector::default();
-        collector.expect(&order(1.0));
+        collector.begin(&order(1.0));
         assert!(collector.overdue().is_empty());
         collector.pending.as_mut().unwrap().overdue = Instant::now();
         collector.report(0, report(7, 0, End::Timeout("mine".into())));

@@ -1,7 +1,7 @@
 //! The timed region, written once for all engines.
 //!
 //! A repeat begins when the receiver has said that it is ready, and ends when the receiver has said that every byte is
-//! there; half the empty round trip, measured just before, is taken off for each acknowledgement (Hoefler & Belli,
+//! there; half the shortest empty round trip, measured just before, is taken off for each acknowledgement (Hoefler & Belli,
 //! SC'15; ucx #10184 shows what sender-side completion reports instead). No barrier, no allocation, no log inside.
 
 use std::time::{Duration, Instant};
@@ -12,6 +12,8 @@ use crate::sweep::Buffers;
 
 /// A sample lasts at least this long, so that the clock's resolution (tens of ns) is below a thousandth of it.
 const LONG_ENOUGH: Duration = Duration::from_micros(200);
+/// Windows of at most this many bytes are short: many of them make a sample.
+const SHORT: u64 = 256 << 10;
 /// Windows in one sample at most.
 const MOST_WINDOWS: u64 = 10_000;
 /// Empty round trips measured before each probe.
@@ -80,14 +82,11 @@ impl Slots {
 fn sender(endpoint: &mut impl Endpoint, order: &Order, mut slots: Slots, deadline: Instant, outcome: &mut Outcome) -> Result<(), Stop> {
     let to = order.probe.to;
     let half = half_round_trip(endpoint, to, deadline)?;
-    let mut windows = 1;
-    for warm in 0..=order.warmup {
-        // The first window pays for connections and registration and is never counted; the ones after it set the batch.
-        let spent = send_windows(endpoint, to, &mut slots, 1, deadline)?;
-        if warm > 0 || order.warmup == 0 {
-            windows = batch(spent);
-        }
+    let mut shortest = Duration::MAX;
+    for _ in 0..untimed(order) {
+        shortest = shortest.min(send_windows(endpoint, to, &mut slots, 1, deadline)?);
     }
+    let windows = batch(shortest);
     for _ in 0..order.probe.repeats {
         let spent = send_windows(endpoint, to, &mut slots, windows, deadline)?;
         let ack_seconds = taken_off(spent, half, windows);
@@ -122,7 +121,7 @@ fn receiver(endpoint: &mut impl Endpoint, order: &Order, mut slots: Slots, deadl
         endpoint.await_notice(from, deadline)?;
         endpoint.notify(from, 0, deadline)?;
     }
-    for _ in 0..order.warmup + 1 + order.probe.repeats {
+    for _ in 0..untimed(order) + order.probe.repeats {
         let windows = endpoint.await_notice(from, deadline)?;
         endpoint.notify(from, 0, deadline)?;
         for _ in 0..windows {
@@ -139,13 +138,11 @@ fn receiver(endpoint: &mut impl Endpoint, order: &Order, mut slots: Slots, deadl
 }
 
 fn local(endpoint: &mut impl Endpoint, order: &Order, mut slots: Slots, deadline: Instant, outcome: &mut Outcome) -> Result<(), Stop> {
-    let mut windows = 1;
-    for warm in 0..=order.warmup {
-        let spent = copy_windows(endpoint, &mut slots, 1, deadline)?;
-        if warm > 0 || order.warmup == 0 {
-            windows = batch(spent);
-        }
+    let mut shortest = Duration::MAX;
+    for _ in 0..untimed(order) {
+        shortest = shortest.min(copy_windows(endpoint, &mut slots, 1, deadline)?);
     }
+    let windows = batch(shortest);
     for _ in 0..order.probe.repeats {
         let spent = copy_windows(endpoint, &mut slots, windows, deadline)?;
         outcome.repeats.push(Repeat {
@@ -168,17 +165,19 @@ fn copy_windows(endpoint: &mut impl Endpoint, slots: &mut Slots, windows: u64, d
     Ok(start.elapsed())
 }
 
-/// Half of the median empty round trip to a rank that is in `receiver`.
+/// Half of the shortest empty round trip to a rank that is in `receiver`.
+///
+/// The shortest, since what is taken off must never be more than an acknowledgement took: on a busy host the median is
+/// the scheduler's, and small messages would come out faster than light.
 fn half_round_trip(endpoint: &mut impl Endpoint, to: usize, deadline: Instant) -> Result<Duration, Stop> {
-    let mut trips = [Duration::ZERO; PINGS];
-    for trip in &mut trips {
+    let mut shortest = Duration::MAX;
+    for _ in 0..PINGS {
         let start = Instant::now();
         endpoint.notify(to, 0, deadline)?;
         endpoint.await_notice(to, deadline)?;
-        *trip = start.elapsed();
+        shortest = shortest.min(start.elapsed());
     }
-    trips.sort_unstable();
-    Ok(trips[PINGS / 2] / 2)
+    Ok(shortest / 2)
 }
 
 /// What of `spent` was the acknowledgements' of `windows` windows, seconds. At most half: on their way there, bytes take no
@@ -186,6 +185,13 @@ fn half_round_trip(endpoint: &mut impl Endpoint, to: usize, deadline: Instant) -
 /// milliseconds, that the repeat did not.)
 fn taken_off(spent: Duration, half: Duration, windows: u64) -> f64 {
     (half.as_secs_f64() * windows as f64).min(spent.as_secs_f64() / 2.0)
+}
+
+/// Windows before the timed ones, the same on both sides. The first pays for connections and registration; of short ones
+/// there are enough that the shortest tells how many make a sample, whatever the scheduler did to the others.
+fn untimed(order: &Order) -> u32 {
+    let short = order.probe.bytes.saturating_mul(u64::from(order.window)) <= SHORT;
+    order.warmup + if short { 4 } else { 1 }
 }
 
 /// Windows in one sample, given what one took.

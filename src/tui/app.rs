@@ -9,7 +9,7 @@ use super::form::{Form, Stroke};
 use super::keys::{Action, Context};
 use super::look::Look;
 use super::player::{Moved, Player};
-use super::state::{Popup, Tab, Ui};
+use super::state::{Ask, Popup, Tab, Ui};
 use super::update::{Effect, Facts, Play};
 use super::view::{Key, View};
 use crate::session::{Change, Event, Model, Record};
@@ -24,7 +24,7 @@ pub struct App {
     /// the time of a recorded session
     player: Option<Player>,
     /// what lay where in the last frame
-    hits: HitMap,
+    pub(super) hits: HitMap,
 }
 
 /// What an input did.
@@ -37,7 +37,8 @@ pub struct Reaction {
 
 impl App {
     /// A screen on a session that has just begun, or is about to be loaded.
-    pub fn new(model: Model, ui: Ui, look: Look, mode: Mode) -> Self {
+    pub fn new(model: Model, mut ui: Ui, look: Look, mode: Mode) -> Self {
+        ui.fit(model.world());
         let view = View::build(&model, Key::of(&model, ui.matrix.metric, ui.matrix.size));
         let player = (mode == Mode::Recorded).then(Player::default);
         Self { model, ui, view, look, mode, player, hits: HitMap::default() }
@@ -49,6 +50,11 @@ impl App {
             let more = if warnings.len() > 1 { format!(" (and {} more)", warnings.len() - 1) } else { String::new() };
             self.ui.say(format!("theme {}: {first}{more}", self.look.theme.name()), true);
         }
+    }
+
+    /// The probe that runs, as far as is known.
+    pub fn probe(&self) -> Option<u64> {
+        self.model.sweep.as_ref()?.probe.as_ref().map(|(probe, _)| probe.id)
     }
 
     /// True while something moves by itself.
@@ -89,7 +95,7 @@ impl App {
             return;
         }
         let key = self.key();
-        if key == self.view.key { self.view.follow(&self.model, change) } else { self.rebuild() }
+        if key == self.view.key && *change != Change::Cleared { self.view.follow(&self.model, change) } else { self.rebuild() }
     }
 
     fn key(&self) -> Key {
@@ -189,8 +195,10 @@ impl App {
     }
 
     fn key_pressed(&mut self, key: KeyEvent) -> Effect {
-        if let Some(Popup::Confirm(_)) = self.ui.popups.last() {
+        if let Some(&Popup::Confirm(ask)) = self.ui.popups.last() {
             return match key.code {
+                // Who presses ctrl-c again wants to leave.
+                KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => self.ui.answer(ask == Ask::Quit),
                 KeyCode::Char('y' | 'Y') | KeyCode::Enter => self.ui.answer(true),
                 KeyCode::Char('n' | 'N' | 'q') | KeyCode::Esc => self.ui.answer(false),
                 _ => Effect::Nothing,

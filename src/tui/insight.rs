@@ -221,6 +221,8 @@ mod tests {
         assert_eq!((insight.skewest(1)[0].from, insight.skewest(1)[0].to), (1, 0));
         insight.set(PathClass::InterNode, 0, 1, None, true);
         assert_eq!((insight.measured(), insight.skewest(5).len()), (1, 0));
+        let rates: Vec<f64> = insight.slowest(5).iter().map(|slow| slow.rate).collect();
+        assert_eq!(rates, [3e9]);
         assert_eq!(insight.failed(3), (1, vec![(0, 1)]));
     }
 

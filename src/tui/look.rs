@@ -71,38 +71,43 @@ impl Look {
 
 /// One line for each scope that panels draw with.
 impl Look {
+    /// A style that keeps the ground it is drawn on: a popup's is not the screen's.
+    fn on_any_ground(&self, style: Style) -> Style {
+        if style.bg == self.ground().bg { Style { bg: None, ..style } } else { style }
+    }
+
     pub fn ground(&self) -> Style {
         self.theme.style("ui")
     }
     pub fn text(&self) -> Style {
-        self.theme.style("ui.text")
+        self.on_any_ground(self.theme.style("ui.text"))
     }
     pub fn dim(&self) -> Style {
-        self.theme.style("ui.text.dim")
+        self.on_any_ground(self.theme.style("ui.text.dim"))
     }
     pub fn strong(&self) -> Style {
-        self.theme.style("ui.text.bright")
+        self.on_any_ground(self.theme.style("ui.text.bright"))
     }
     pub fn border(&self) -> Style {
-        self.theme.style("ui.border")
+        self.on_any_ground(self.theme.style("ui.border"))
     }
     pub fn title(&self) -> Style {
-        self.theme.style("ui.title")
+        self.on_any_ground(self.theme.style("ui.title"))
     }
     pub fn accent(&self) -> Style {
-        self.theme.style("state.running")
+        self.on_any_ground(self.theme.style("state.running"))
     }
     pub fn tab(&self) -> Style {
-        self.theme.style("ui.tab")
+        self.on_any_ground(self.theme.style("ui.tab"))
     }
     pub fn tab_active(&self) -> Style {
-        self.theme.style("ui.tab.active")
+        self.on_any_ground(self.theme.style("ui.tab.active"))
     }
     pub fn key(&self) -> Style {
-        self.theme.style("ui.key")
+        self.on_any_ground(self.theme.style("ui.key"))
     }
     pub fn typing(&self) -> Style {
-        self.theme.style("ui.text.bright")
+        self.on_any_ground(self.theme.style("ui.text.bright"))
     }
     pub fn selected(&self) -> Style {
         self.theme.style("ui.cursor").add_modifier(ratatui::style::Modifier::REVERSED)
@@ -111,21 +116,21 @@ impl Look {
         self.theme.style("ui.popup")
     }
     pub fn bar(&self) -> Style {
-        self.theme.style("ui.progress")
+        self.on_any_ground(self.theme.style("ui.progress"))
     }
     pub fn good(&self) -> Style {
-        self.theme.style("state.ok")
+        self.on_any_ground(self.theme.style("state.ok"))
     }
     pub fn warn(&self) -> Style {
-        self.theme.style("state.warning")
+        self.on_any_ground(self.theme.style("state.warning"))
     }
     pub fn error(&self) -> Style {
-        self.theme.style("state.error")
+        self.on_any_ground(self.theme.style("state.error"))
     }
     pub fn own(&self) -> Style {
-        self.theme.style("log.own")
+        self.on_any_ground(self.theme.style("log.own"))
     }
     pub fn rank_lines(&self) -> Style {
-        self.theme.style("log.rank")
+        self.on_any_ground(self.theme.style("log.rank"))
     }
 }

@@ -3,6 +3,8 @@
 mod app;
 mod draw;
 mod feed;
+#[cfg(test)]
+mod fixture;
 mod form;
 mod insight;
 pub mod keys;
@@ -13,7 +15,11 @@ mod output;
 pub mod picture;
 mod player;
 mod run;
+#[cfg(test)]
+mod run_tests;
 mod state;
+#[cfg(test)]
+mod tests;
 pub mod theme;
 mod update;
 mod view;
@@ -37,7 +43,9 @@ use crate::session::Model;
 /// The screen as it would be drawn on a terminal of `width` by `height`, for a picture.
 pub fn picture(model: &Model, ui: &Ui, look: &Look, width: u16, height: u16) -> Canvas {
     let view = view::View::build(model, view::Key::of(model, ui.matrix.metric, ui.matrix.size));
-    let scene = draw::Scene { model, view: &view, ui, look, mode: Mode::Live, player: None };
+    let mut ui = ui.clone();
+    ui.fit(model.world());
+    let scene = draw::Scene { model, view: &view, ui: &ui, look, mode: Mode::Live, player: None };
     let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
     let area = buffer.area;
     draw::draw(&scene, &mut buffer, area);

@@ -18,7 +18,7 @@ impl Ui {
     pub fn mouse(&mut self, mouse: &MouseEvent, facts: &Facts<'_>, hits: &HitMap) -> Option<Effect> {
         let at = Position::new(mouse.column, mouse.row);
         if !self.popups.is_empty() {
-            return self.mouse_on_popup(mouse, facts, hits);
+            return self.mouse_on_popup(mouse.kind, facts, hits);
         }
         match mouse.kind {
             MouseEventKind::Down(MouseButton::Left) => self.click(at, facts, hits),
@@ -53,9 +53,9 @@ impl Ui {
         }
     }
 
-    fn mouse_on_popup(&mut self, mouse: &MouseEvent, facts: &Facts<'_>, hits: &HitMap) -> Option<Effect> {
+    fn mouse_on_popup(&mut self, kind: MouseEventKind, facts: &Facts<'_>, hits: &HitMap) -> Option<Effect> {
         let Some(Popup::Help { .. }) = self.popups.last() else { return None };
-        let action = match mouse.kind {
+        let action = match kind {
             MouseEventKind::ScrollUp => Action::Up,
             MouseEventKind::ScrollDown => Action::Down,
             MouseEventKind::Down(_) => Action::Cancel,
@@ -108,10 +108,9 @@ impl Ui {
             self.form.scroll = turn(self.form.scroll, facts.model.world().saturating_sub(hits.placement_rows));
         } else if cell_under(facts, hits, at).is_some() {
             self.matrix.zoom = match (down, self.matrix.zoom) {
-                (false, Zoom::Fit) => Zoom::Pixels,
-                (false, _) => Zoom::Digits,
-                (true, Zoom::Digits) => Zoom::Pixels,
-                (true, _) => Zoom::Fit,
+                (false, Zoom::Fit) | (true, Zoom::Digits) => Zoom::Pixels,
+                (false, Zoom::Pixels | Zoom::Digits) => Zoom::Digits,
+                (true, Zoom::Fit | Zoom::Pixels) => Zoom::Fit,
             };
         } else {
             return None;

@@ -37,9 +37,9 @@ impl Output {
     pub fn mouse(&mut self, take: bool) -> io::Result<()> {
         self.bytes.clear();
         if take {
-            queue!(self.bytes, EnableMouseCapture)?
+            queue!(self.bytes, EnableMouseCapture)?;
         } else {
-            queue!(self.bytes, DisableMouseCapture)?
+            queue!(self.bytes, DisableMouseCapture)?;
         }
         self.to.write_all(&self.bytes)?;
         self.to.flush()

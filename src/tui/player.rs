@@ -35,20 +35,18 @@ pub enum Moved {
 }
 
 impl Player {
-    /// Take more records of the session, and show its end.
+    /// Take more records of the session; who looks at its end goes on to the new one.
     pub fn load(&mut self, records: Vec<Record>, model: &mut Model) {
-        if records.is_empty() {
-            return;
-        }
         if self.records.is_empty() {
             self.speed = 1;
         }
+        let at_end = self.at == self.records.len();
         self.records.extend(records);
-        self.snapshots.clear();
-        *model = Model::new(model.header.clone());
-        self.at = 0;
+        if !at_end {
+            return;
+        }
         let apart = (self.records.len() / SNAPSHOTS).max(APART);
-        for record in &self.records {
+        for record in self.records.iter().skip(self.at) {
             model.apply(record);
             self.at += 1;
             if self.at.is_multiple_of(apart) && self.at < self.records.len() {
@@ -149,4 +147,50 @@ impl Player {
 
 fn fresh(header: &Header) -> Model {
     Model::new(header.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::fixture::b70;
+
+    /// What a model is at a time, by folding from the beginning.
+    fn folded(header: &Header, records: &[Record], time: f64) -> Model {
+        let mut model = fresh(header);
+        records.iter().filter(|record| record.t <= time).for_each(|record| {
+            model.apply(record);
+        });
+        model
+    }
+
+    fn looks(model: &Model) -> (u64, f64, String) {
+        (model.cells.samples(), model.now, format!("{:?} {:?} {:?}", model.sweep, model.lost, model.log))
+    }
+
+    #[test]
+    fn any_way_to_a_time_ends_in_the_same_model() {
+        let (header, mut records) = b70();
+        // Long enough for several snapshots.
+        let length = records.last().unwrap().t;
+        for round in 1..6 {
+            let again: Vec<Record> =
+                b70().1.into_iter().map(|record| Record { t: record.t + f64::from(round) * length, ..record }).collect();
+            records.extend(again);
+        }
+        let mut model = fresh(&header);
+        let mut player = Player::default();
+        let (first, rest) = records.split_at(700);
+        player.load(first.to_vec(), &mut model);
+        player.load(rest.to_vec(), &mut model);
+        assert!(!player.snapshots.is_empty());
+        assert_eq!(player.position(), (records.len(), records.len()));
+        let shares = [0.9, 0.1, 0.5, 0.99, 0.0, 0.3, 1.0, 0.62].map(|share| share * player.end());
+        // Just before and at a kept model is where the wrong one would be taken.
+        let edges: Vec<f64> = player.snapshots.iter().flat_map(|&(at, _)| [records[at - 3].t, records[at - 1].t]).collect();
+        for time in shares.into_iter().chain(edges) {
+            player.seek(time, &mut model);
+            let wanted = folded(&header, &records, time);
+            assert_eq!(looks(&model), looks(&wanted), "{time}");
+        }
+    }
 }

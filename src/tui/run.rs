@@ -27,6 +27,8 @@ const IDLE: Duration = Duration::from_millis(100);
 const SIZE: Duration = Duration::from_millis(250);
 /// How long a probe may keep the screen waiting.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// The same, for a probe that is known to be long.
+const PATIENCE_KNOWN: Duration = Duration::from_millis(100);
 
 /// Show a session until the person leaves or its events end.
 pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
@@ -39,23 +41,44 @@ pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
     app.warn(&warnings);
     let mut screen = Screen { output: Output::new(tty.output), spare: Buffer::empty(Rect::ZERO), area: Rect::ZERO, changed: true };
     screen.resize((tty.size)());
-    let (mut last_frame, mut last_size): (Option<Instant>, Instant) = (None, Instant::now());
+    let (mut asked, mut drawn, mut sized): (Option<Instant>, Option<Instant>, Instant) = (None, None, Instant::now());
+    let mut overdrawn: Option<u64> = None;
     loop {
         let now = Instant::now();
-        if now - last_size >= SIZE {
-            last_size = now;
+        if now - sized >= SIZE {
+            sized = now;
             screen.resize((tty.size)());
         }
-        if last_frame.is_none_or(|last| now - last >= pause(gate.as_ref())) {
-            let since = last_frame.map_or(Duration::ZERO, |last| now - last);
-            last_frame = Some(now);
-            if let Some(ended) = pass(gate.as_ref(), || frame(&mut app, &mut screen, feed.as_mut(), since))? {
+        let measuring = gate.as_ref().is_some_and(|gate| gate.measuring());
+        let (between_frames, between_news) = match (measuring, app.lively()) {
+            (true, _) => (FRAME_MEASURING, FRAME_MEASURING),
+            (false, true) => (FRAME, FRAME),
+            (false, false) => (FRAME, IDLE),
+        };
+        // A key in an idle session is answered at once: no frame was drawn lately.
+        let frame_due = drawn.filter(|_| screen.changed).map(|drawn| drawn + between_frames);
+        let due = asked.map(|asked| frame_due.map_or(asked + between_news, |frame| frame.min(asked + between_news)));
+        if due.is_none_or(|due| now >= due) {
+            let since = asked.map_or(Duration::ZERO, |asked| now - asked);
+            // A probe that was drawn over once is a long one: the keys need not wait for it again and again.
+            let known = overdrawn.is_some() && overdrawn == app.probe();
+            let patience = if known { PATIENCE_KNOWN } else { PATIENCE };
+            let news = pass(gate.as_ref(), patience, || frame(&mut app, &mut screen, feed.as_mut(), since))?;
+            if let Some(ended) = news.ended {
                 return Ok(ended);
             }
+            let after = Instant::now();
+            if !known {
+                overdrawn = if after - now >= PATIENCE { app.probe() } else { None };
+            }
+            asked = Some(after);
+            if news.drawn {
+                drawn = asked;
+            }
+            continue;
         }
-        let wait = if screen.changed || app.lively() { FRAME } else { IDLE };
-        let wait = last_frame.map_or(wait, |last| (last + wait).saturating_duration_since(Instant::now()));
-        let first = match tty.input.recv_timeout(wait.max(Duration::from_millis(1))) {
+        let wait = due.map_or(FRAME, |due| due.saturating_duration_since(now)).max(Duration::from_millis(1));
+        let first = match tty.input.recv_timeout(wait) {
             Ok(input) => input,
             Err(RecvTimeoutError::Timeout) => continue,
             Err(RecvTimeoutError::Disconnected) => return Ok(Ended::Hangup),
@@ -99,23 +122,26 @@ impl Screen {
     }
 }
 
-fn pause(gate: Option<&Arc<Gate>>) -> Duration {
-    if gate.is_some_and(|gate| gate.measuring()) { FRAME_MEASURING } else { FRAME }
-}
-
-fn pass<T>(gate: Option<&Arc<Gate>>, work: impl FnOnce() -> T) -> T {
+fn pass<T>(gate: Option<&Arc<Gate>>, patience: Duration, work: impl FnOnce() -> T) -> T {
     match gate {
-        Some(gate) => gate.pass(PATIENCE, work),
+        Some(gate) => gate.pass(patience, work),
         None => work(),
     }
 }
 
+/// What a look at the news brought.
+struct News {
+    drawn: bool,
+    ended: Option<Ended>,
+}
+
 /// News in, and a frame out if anything changed.
-fn frame(app: &mut App, screen: &mut Screen, feed: &mut dyn Feed, since: Duration) -> Result<Option<Ended>, TuiError> {
+fn frame(app: &mut App, screen: &mut Screen, feed: &mut dyn Feed, since: Duration) -> Result<News, TuiError> {
     let news = feed.drain();
     screen.changed |= app.take(news.records);
     screen.changed |= app.tick(since.as_secs_f64());
-    if screen.changed && !screen.area.is_empty() {
+    let drawn = screen.changed && !screen.area.is_empty();
+    if drawn {
         let mut buffer = std::mem::take(&mut screen.spare);
         buffer.resize(screen.area);
         buffer.reset();
@@ -123,7 +149,7 @@ fn frame(app: &mut App, screen: &mut Screen, feed: &mut dyn Feed, since: Duratio
         screen.spare = screen.output.show(buffer)?;
         screen.changed = false;
     }
-    Ok(news.ended.map(Ended::Feed))
+    Ok(News { drawn, ended: news.ended.map(Ended::Feed) })
 }
 
 /// Inputs as they came, but of mouse moves that follow one another only the last.

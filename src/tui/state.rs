@@ -37,6 +37,7 @@ impl Tab {
     }
 
     /// The tab beside this one, round the end.
+    #[must_use]
     pub fn beside(self, next: bool) -> Self {
         let at = Self::ALL.iter().position(|tab| *tab == self).unwrap_or(0);
         let step = if next { 1 } else { Self::ALL.len() - 1 };
@@ -167,7 +168,8 @@ impl Ui {
     pub fn new(tab: Tab, settings: &SweepSettings, movers: Vec<MoverKind>) -> Self {
         Self {
             tab,
-            matrix: MatrixPanel::default(),
+            // The first pair; `fit` keeps it within the ranks.
+            matrix: MatrixPanel { cursor: (0, 1), ..MatrixPanel::default() },
             form: Form::new(settings, movers),
             session: SessionPanel::default(),
             popups: Vec::new(),
@@ -175,6 +177,11 @@ impl Ui {
             pressed: None,
             mouse_released: false,
         }
+    }
+
+    /// Keep the cursor within `world` ranks.
+    pub fn fit(&mut self, world: usize) {
+        self.matrix.put(self.matrix.cursor, world);
     }
 
     /// Tell something in one line.

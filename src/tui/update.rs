@@ -248,7 +248,7 @@ impl Ui {
 
     fn update_matrix(&mut self, action: Action, facts: &Facts<'_>, hits: &HitMap) {
         let world = facts.model.world();
-        let step = hits.matrix.step() as isize;
+        let step = hits.matrix.step().cast_signed();
         let panel = &mut self.matrix;
         match action {
             Action::Up => panel.go(-step, 0, world),
@@ -258,7 +258,7 @@ impl Ui {
             Action::PageUp | Action::PageDown => {
                 let at = if panel.transpose { panel.cursor.1 } else { panel.cursor.0 };
                 let to = beside_host(facts.model, at, action == Action::PageDown);
-                panel.go(to as isize - at as isize, 0, world);
+                panel.go(to.cast_signed() - at.cast_signed(), 0, world);
             }
             Action::Home => panel.put((0, 0), world),
             Action::End => panel.put((world, world), world),

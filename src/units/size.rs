@@ -57,12 +57,13 @@ pub fn parse_sizes(text: &str) -> Result<Vec<u64>, UnitError> {
 pub fn format_size(bytes: u64) -> String {
     let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
     for (shift, unit) in units {
-        if bytes >= 1 << shift && bytes.is_multiple_of(1 << shift) {
+        // Exact, as long as it is short: 4 KiB, 1536 MiB, but not 23917272 KiB.
+        if bytes >= 1 << shift && bytes.is_multiple_of(1 << shift) && bytes >> shift < 10_240 {
             return format!("{} {unit}", bytes >> shift);
         }
     }
     for (shift, unit) in units {
-        if bytes >= 10 << shift {
+        if bytes >= 10 << shift || (shift > 10 && bytes >= 10_000 << (shift - 10)) {
             return format!("{:.1} {unit}", bytes as f64 / (1_u64 << shift) as f64);
         }
     }
@@ -95,7 +96,14 @@ mod tests {
 
     #[test]
     fn sizes_print_in_the_unit_that_fits() {
-        for (bytes, text) in [(8, "8 B"), (4096, "4 KiB"), (1 << 28, "256 MiB"), (1000, "1000 B"), (300_000_000, "286.1 MiB")] {
+        for (bytes, text) in [
+            (8, "8 B"),
+            (4096, "4 KiB"),
+            (1 << 28, "256 MiB"),
+            (1000, "1000 B"),
+            (300_000_000, "286.1 MiB"),
+            (23_917_272 << 10, "22.8 GiB"),
+        ] {
             assert_eq!(format_size(bytes), text);
         }
     }

@@ -12,4 +12,5 @@ mod place;
 mod screen;
 mod sessions;
 mod store;
+mod terminal;
 mod words;

@@ -233,3 +233,26 @@ fn names_with_escape_codes_come_back_without_them() {
     let model = made::model(&recorded.records);
     assert_eq!(model.log.back().unwrap().text, "[31mred");
 }
+
+#[test]
+fn a_newer_minor_version_is_read_without_what_is_new() {
+    let session = Session::new();
+    let mut text = fs::read_to_string(session.events()).unwrap();
+    text.push_str("{\"t\":99.0,\"event\":\"probe_done\",\"probe\":7,\"samples\":[{\"pattern\":\"spiral\"}]}\n");
+    fs::write(session.events(), &text).unwrap();
+    let refused = store::read(&session.folder).unwrap_err();
+    assert!(matches!(refused, StoreError::Bad { .. }), "{refused}");
+    let newer = fs::read_to_string(session.header()).unwrap().replace("toposcope.session/1.0", "toposcope.session/1.1");
+    fs::write(session.header(), newer).unwrap();
+    assert_eq!(store::read(&session.folder).unwrap().records, made::records());
+}
+
+#[test]
+fn a_folder_that_was_cut_before_its_header_can_be_used() {
+    let root = tempfile::tempdir().unwrap();
+    fs::write(root.path().join("events.ndjson"), "").unwrap();
+    let mut store = Store::create(root.path(), &made::header()).unwrap();
+    store.append(&made::records()[0]).unwrap();
+    drop(store);
+    assert!(matches!(Store::create(root.path(), &made::header()), Err(StoreError::Exists { .. })));
+}

@@ -6,6 +6,7 @@
 //! disturbed between probes), 2 the terminal, or the error stream of whoever started the job. It always ends by itself:
 //! when rank 0 lets it go, or after it has said its piece.
 
+mod see_out;
 mod tell;
 mod watch;
 
@@ -17,13 +18,14 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{MemfdFlags, OFlags, memfd_create};
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 use serde::{Deserialize, Serialize};
 
 use super::terminal::{Link, Terminal};
@@ -57,6 +59,8 @@ enum Word {
     Begin {
         /// descriptor 2 is a terminal to put back
         terminal: bool,
+        /// nobody else may write to descriptor 2 as long as the launcher runs
+        after_launcher: bool,
         /// processes between rank 0 and who typed the command, nearest first
         launchers: Vec<(u32, String)>,
         rank0: u32,
@@ -67,6 +71,8 @@ enum Word {
     /// rank 0 was told to end
     Signal(String),
     Dismiss,
+    /// all is told, but ranks are lost: see that the launcher ends
+    SeeOut,
 }
 
 /// Rank 0's end. Clones speak to the same guard.
@@ -84,19 +90,25 @@ impl Guard {
     /// Start the guard and wait until it has saved the terminal's settings. Without a terminal it speaks on the error
     /// stream of the launcher, if that can be opened, else on `stderr` (where this process's went before redirection).
     pub fn start(terminal: Option<&Terminal>, stderr: &File) -> Result<Self, LaunchError> {
+        let program = env::current_exe().map_err(|error| LaunchError::Guard { why: error.to_string() })?;
+        Self::start_program(&program, terminal, stderr)
+    }
+
+    /// The same with another program than this one; its subcommand `guard` must be [`serve`].
+    pub fn start_program(program: &Path, terminal: Option<&Terminal>, stderr: &File) -> Result<Self, LaunchError> {
         let failed = |error: io::Error| LaunchError::Guard { why: error.to_string() };
-        let program = env::current_exe().map_err(failed)?;
         let terminal = terminal.filter(|terminal| terminal.link != Link::Forwarded);
-        let out = match terminal {
-            Some(terminal) => terminal.file.try_clone(),
-            None => launcher_stderr().map_or_else(|| stderr.try_clone(), Ok),
+        let (out, after_launcher) = match (terminal, launcher_stderr()) {
+            (Some(terminal), _) => (terminal.file.try_clone(), false),
+            (None, Some((file, after_launcher))) => (Ok(file), after_launcher),
+            (None, None) => (stderr.try_clone(), false),
         };
         let mut command = Command::new(program);
         command.arg(SUBCOMMAND).current_dir("/");
-        Self::spawn(command, terminal.is_some(), out.map_err(failed)?).map_err(failed)
+        Self::spawn(command, terminal.is_some(), after_launcher, out.map_err(failed)?).map_err(failed)
     }
 
-    fn spawn(mut command: Command, terminal: bool, out: File) -> io::Result<Self> {
+    fn spawn(mut command: Command, terminal: bool, after_launcher: bool, out: File) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         let status = File::from(memfd_create("toposcope-status", MemfdFlags::CLOEXEC)?);
         command.stdin(OwnedFd::from(theirs)).stdout(status.try_clone()?).stderr(out);
@@ -104,8 +116,13 @@ impl Guard {
         // The command holds copies of the guard's descriptors.
         drop(command);
         let guard = Self::over(ours, status, Some(child))?;
-        guard.begin(terminal)?;
+        guard.begin(terminal, after_launcher)?;
         Ok(guard)
+    }
+
+    /// Its process id, until it is dismissed.
+    pub fn process(&self) -> Option<u32> {
+        self.0.child.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(Child::id)
     }
 
     fn over(words: UnixStream, status: File, child: Option<Child>) -> io::Result<Self> {
@@ -114,9 +131,9 @@ impl Guard {
         Ok(Self(Arc::new(Post { words: Mutex::new(words), status, child: Mutex::new(child) })))
     }
 
-    fn begin(&self, terminal: bool) -> io::Result<()> {
+    fn begin(&self, terminal: bool, after_launcher: bool) -> io::Result<()> {
         let launchers = launchers().into_iter().map(|stat| (stat.pid, stat.name)).collect();
-        self.word(&Word::Begin { terminal, launchers, rank0: std::process::id() })?;
+        self.word(&Word::Begin { terminal, after_launcher, launchers, rank0: std::process::id() })?;
         let mut answer = [0; READY.len()];
         self.0.words.lock().unwrap_or_else(PoisonError::into_inner).read_exact(&mut answer)?;
         if answer == *READY { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
@@ -155,6 +172,13 @@ impl Guard {
         let _ = self.word(&Word::Signal(name.to_owned()));
     }
 
+    /// All is told, but ranks are lost, and a launcher waits for their hosts for ever: end it if it does not end by itself.
+    ///
+    /// Open MPI's mpirun does not come back when a host is out of reach (4.1.4, a cable pulled).
+    pub fn see_out(&self) {
+        let _ = self.word(&Word::SeeOut);
+    }
+
     /// All is well: the guard leaves without a word. Returns once it is gone.
     pub fn dismiss(&self) {
         let _ = self.word(&Word::Dismiss);
@@ -176,13 +200,26 @@ fn launchers() -> Vec<process::Stat> {
     if job::detect().is_some() { process::launchers() } else { Vec::new() }
 }
 
-/// The error stream of the launcher itself: it works after the launcher was killed, unlike the pipe that it gave us.
-fn launcher_stderr() -> Option<File> {
-    let path = format!("/proc/{}/fd/2", launchers().last()?.pid);
-    OpenOptions::new().append(true).custom_flags(OFlags::NOCTTY.bits().cast_signed()).open(path).ok()
+/// The error stream of the launcher itself, and whether it must be gone before anybody else writes there. (The pipe that
+/// it gave us is not read any more once it ends the job.)
+fn launcher_stderr() -> Option<(File, bool)> {
+    let pid = launchers().last()?.pid;
+    // The same open file, with the launcher's position in it; some systems allow that only to root.
+    let handle = pidfd_open(Pid::from_raw(pid.cast_signed())?, PidfdFlags::empty()).ok()?;
+    if let Ok(shared) = pidfd_getfd(&handle, 2, PidfdGetfdFlags::empty()) {
+        return Some((File::from(shared), false));
+    }
+    let flags = OFlags::NOCTTY.bits().cast_signed();
+    let file = OpenOptions::new().append(true).custom_flags(flags).open(format!("/proc/{pid}/fd/2")).ok()?;
+    // In a plain file the launcher would write over what others append.
+    let plain = file.metadata().is_ok_and(|about| about.is_file());
+    Some((file, plain))
 }
 
 /// The command by which the job was started, as far as this host can tell: the launcher's command line, or our own.
 pub fn command_line() -> Option<String> {
     launchers().pop().or_else(process::Stat::own)?.command_line()
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,6 +15,8 @@ pub(super) enum Gone {
 pub(super) struct Case {
     /// those that ended first; several if no order was seen
     pub first: Vec<Gone>,
+    /// ranks that are threads of rank 0's process, itself included
+    pub threads: usize,
     /// the signal that rank 0 got before it ended
     pub signal: Option<String>,
     /// host names of ranks elsewhere
@@ -27,20 +29,19 @@ pub(super) struct Case {
 /// The message: who, where, during which probe, what is kept, how to go on. Lines end in `\n`.
 pub(super) fn tell(case: &Case) -> String {
     let during = case.status.probe.as_ref().map_or_else(|| "between probes".to_owned(), |probe| format!("during {}", plain(probe)));
-    let mut text = format!("toposcope: {}\n", cause(case, &during));
-    for (rank, lines) in &case.last_words {
-        for line in lines {
-            text.push_str(&format!("  rank {rank} printed: {}\n", plain(line)));
-        }
+    let mut lines = vec![format!("toposcope: {}", cause(case, &during))];
+    for (rank, words) in &case.last_words {
+        lines.extend(words.iter().map(|line| format!("  rank {rank} printed: {}", plain(line))));
     }
     if let Some(session) = &case.status.session {
         let name = plain(&session.display().to_string());
-        text.push_str(&format!("  {} completed samples are in {name}\n", case.status.samples));
+        lines.push(format!("  {} completed samples are in {name}", case.status.samples));
     }
     if let Some(resume) = &case.status.resume {
-        text.push_str(&format!("  to go on:  {}\n", plain(resume)));
+        lines.push(format!("  to go on:  {}", plain(resume)));
     }
-    text
+    lines.push(String::new());
+    lines.join("\n")
 }
 
 fn cause(case: &Case, during: &str) -> String {
@@ -48,21 +49,19 @@ fn cause(case: &Case, during: &str) -> String {
     match case.first.as_slice() {
         [] => {
             let how = signal.map_or_else(|| "rank 0 ended".to_owned(), |signal| format!("rank 0 was told to end ({})", plain(signal)));
-            let mut text = format!("{how} {during}; no process of the job on this host had died before");
-            if case.elsewhere.is_empty() {
-                text.push_str(": the launcher, the batch system or a person ended the job");
+            let hosts = case.elsewhere.iter().map(|host| plain(host)).collect::<Vec<_>>().join(", ");
+            let perhaps = if hosts.is_empty() {
+                ": the launcher, the batch system or a person ended the job".to_owned()
             } else {
-                let hosts = case.elsewhere.iter().map(|host| plain(host)).collect::<Vec<_>>().join(", ");
-                text.push_str(&format!(". A rank on another host ({hosts}) may have; if so, the launcher's own message names it"));
-            }
-            text
+                format!(". A rank on another host ({hosts}) may have; if so, the launcher's own message names it")
+            };
+            format!("{how} {during}; no process of the job on this host had died before{perhaps}")
+        }
+        [Gone::Rank(member)] if member.rank == 0 && case.threads > 1 => {
+            format!("the process of ranks 0-{} ({} on {}) died {during}", case.threads - 1, member.pid, plain(&member.host))
         }
         [Gone::Rank(member)] => format!("rank {} (process {} on {}) died {during}", member.rank, member.pid, plain(&member.host)),
         [Gone::Launcher(name, pid)] => format!("the launcher ({}, process {pid}) died {during}", plain(name)),
-        [Gone::Rank(first), rest @ ..] if rest.iter().all(|gone| matches!(gone, Gone::Rank(other) if other.pid == first.pid)) => {
-            // Ranks that are threads of one process.
-            format!("the process of ranks 0-{} ({} on {}) died {during}", rest.len(), first.pid, plain(&first.host))
-        }
         several => {
             let ranks: Vec<&Member> =
                 several.iter().filter_map(|gone| if let Gone::Rank(member) = gone { Some(member) } else { None }).collect();
@@ -106,8 +105,7 @@ mod tests {
 
     #[test]
     fn threads_of_one_process_are_one() {
-        let first = (0..3).map(|rank| Gone::Rank(Member { rank, ..member(0) })).collect();
-        let text = tell(&Case { first, ..Case::default() });
+        let text = tell(&Case { first: vec![Gone::Rank(member(0))], threads: 3, ..Case::default() });
         assert!(text.starts_with("toposcope: the process of ranks 0-2 (4000 on no[2Jde7) died between probes\n"), "{text}");
     }
 

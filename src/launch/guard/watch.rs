@@ -1,26 +1,31 @@
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::buffer::spare_capacity;
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::termios::{Termios, tcgetattr};
 
+use super::see_out::{self, see_out};
 use super::tell::{Case, Gone, tell};
 use super::{READY, STATUS_ROOM, Status, Word};
 use crate::launch::terminal::{LEAVE, block_stop_signals, put, restore_settings, still_raw};
 use crate::launch::{Member, chatter, process};
+use crate::units::plain;
 
 /// How long the guard waits, after rank 0 went silent, for the kernel to tell who ended.
 const AFTERMATH: Duration = Duration::from_secs(2);
 /// The same after rank 0 was told to end by somebody else, in which case its own end explains nothing.
 const SHORT_AFTERMATH: Duration = Duration::from_millis(100);
+/// How long it waits for the launcher to end.
+const LAUNCHER_PATIENCE: Duration = Duration::from_secs(5);
 /// How long it tries to put its message on a terminal that takes nothing.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Longest list of words that are not whole yet, bytes.
@@ -33,6 +38,7 @@ pub fn serve() -> i32 {
     // Own session: the launcher kills process groups. It fails only for a group leader, which a child is not.
     let _ = rustix::process::setsid();
     let _ = block_stop_signals();
+    close_inherited();
     let own = |fd: rustix::io::Result<OwnedFd>| fd.map_err(io::Error::from);
     let opened = own(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)).and_then(|words| {
         let status = own(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3))?;
@@ -43,19 +49,21 @@ pub fn serve() -> i32 {
     i32::from(watch(words, &status, &out).is_err())
 }
 
+/// Close what launchers leave open in their ranks (Hydra: the connection to its proxy): they wait for its end.
+fn close_inherited() {
+    let Ok(entries) = fs::read_dir("/proc/self/fd") else { return };
+    let numbers: Vec<i32> = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    for number in numbers.into_iter().filter(|&number| number > 2) {
+        // The one that listed them is closed already.
+        let _ = nix::unistd::close(number);
+    }
+}
+
 /// A process that is watched.
 struct Watched {
     who: Gone,
+    pid: u32,
     handle: OwnedFd,
-    ended: bool,
-}
-
-impl Watched {
-    fn new(who: Gone, pid: u32) -> Option<Self> {
-        let pid = Pid::from_raw(pid.cast_signed())?;
-        let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
-        Some(Self { who, handle, ended: false })
-    }
 }
 
 struct Watch<'a> {
@@ -63,19 +71,29 @@ struct Watch<'a> {
     /// settings of the terminal before rank 0 changed them
     saved: Option<Termios>,
     entered: bool,
-    launchers: Vec<Watched>,
-    ranks: Vec<Watched>,
+    /// reports in the order in which things happened, even if the guard is late
+    queue: OwnedFd,
+    watched: Vec<Watched>,
+    /// the launcher that was typed
+    top: Option<Gone>,
+    /// the message waits for the end of that
+    after_launcher: bool,
     case: Case,
 }
 
+/// What the queue calls rank 0's socket; processes are called by their place in `watched`.
+const WORDS: u64 = u64::MAX;
+
 /// Watch until rank 0 lets go or ends; in the latter case put the terminal back and tell.
 pub(super) fn watch(mut words: UnixStream, status: &File, out: &File) -> io::Result<()> {
-    let mut watch = Watch { out, saved: None, entered: false, launchers: Vec::new(), ranks: Vec::new(), case: Case::default() };
+    let queue = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    epoll::add(&queue, &words, epoll::EventData::new_u64(WORDS), epoll::EventFlags::IN)?;
+    let (watched, case) = (Vec::new(), Case::default());
+    let mut watch = Watch { out, saved: None, entered: false, queue, watched, top: None, after_launcher: false, case };
     let mut pending = Vec::new();
     words.set_nonblocking(true)?;
     loop {
-        let speaks = watch.wait(Some(&words), None)?;
-        if !speaks {
+        if !watch.wait(None)? {
             continue;
         }
         let over = read_some(&mut words, &mut pending)?;
@@ -83,6 +101,7 @@ pub(super) fn watch(mut words: UnixStream, status: &File, out: &File) -> io::Res
             let line: Vec<u8> = pending.drain(..=end).collect();
             match serde_json::from_slice(&line) {
                 Ok(Word::Dismiss) => return Ok(()),
+                Ok(Word::SeeOut) => return watch.see_launcher_out(),
                 Ok(word) => {
                     if watch.take(word) {
                         words.write_all(READY)?;
@@ -97,15 +116,12 @@ pub(super) fn watch(mut words: UnixStream, status: &File, out: &File) -> io::Res
         }
     }
     watch.put_back();
+    epoll::delete(&watch.queue, &words)?;
     if watch.case.first.is_empty() {
         // The socket closes a moment before the process counts as ended; and a launcher's children are told of its end a
         // moment before others can see it.
         let limit = if watch.case.signal.is_none() { AFTERMATH } else { SHORT_AFTERMATH };
-        watch.wait(None, Some(limit))?;
-    }
-    // A helper ends with its launcher, and may be seen to first.
-    if watch.case.first.len() > 1 || matches!(watch.case.first.as_slice(), [Gone::Launcher(..)]) {
-        watch.settle()?;
+        watch.wait(Some(limit))?;
     }
     watch.tell(status)
 }
@@ -117,11 +133,10 @@ fn read_some(words: &mut UnixStream, pending: &mut Vec<u8>) -> io::Result<bool> 
         match io::Read::read(words, &mut bytes) {
             Ok(0) => return Ok(true),
             Ok(length) if pending.len() < LONGEST => pending.extend_from_slice(&bytes[..length]),
-            Ok(_) => return Ok(true),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // Reset: rank 0 ended with something unread.
-            Err(_) => return Ok(true),
+            // Reset: rank 0 ended with something unread. Or words without end: no rank 0 of ours.
+            Ok(_) | Err(_) => return Ok(true),
         }
     }
 }
@@ -130,82 +145,116 @@ impl Watch<'_> {
     /// Take a word in; true if it is answered.
     fn take(&mut self, word: Word) -> bool {
         match word {
-            Word::Begin { terminal, launchers, rank0 } => {
+            Word::Begin { terminal, after_launcher, launchers, rank0 } => {
+                self.after_launcher = after_launcher;
                 self.saved = terminal.then(|| tcgetattr(self.out).ok()).flatten();
-                let watched = |(pid, name): (u32, String)| Watched::new(Gone::Launcher(name, pid), pid);
-                self.launchers = launchers.into_iter().filter_map(watched).collect();
-                self.watch_ranks(&[Member { rank: 0, host: process::host_name(), pid: rank0 }]);
+                self.watch(Gone::Rank(Member { rank: 0, host: process::host_name(), pid: rank0 }), rank0);
+                for (pid, name) in launchers {
+                    let launcher = Gone::Launcher(name, pid);
+                    self.top = Some(launcher.clone());
+                    self.watch(launcher, pid);
+                }
                 return true;
             }
-            Word::Ranks(members) => self.watch_ranks(&members),
+            Word::Ranks(members) => self.watch_ranks(members),
             Word::Screen(entered) => self.entered = entered,
             Word::Signal(name) => {
-                let is_rank0 = |gone: &Gone| matches!(gone, Gone::Rank(member) if member.rank == 0);
                 // Who ends from now on was told to, as rank 0 was: Open MPI kills within milliseconds.
-                self.ranks.iter_mut().for_each(|watched| watched.ended = true);
+                for watched in self.watched.iter().filter(|watched| matches!(watched.who, Gone::Rank(_))) {
+                    let _ = epoll::delete(&self.queue, &watched.handle);
+                }
                 self.case.first.retain(|gone| !is_rank0(gone));
                 self.case.signal = Some(name);
             }
-            Word::Dismiss => {}
+            Word::Dismiss | Word::SeeOut => {}
         }
         false
     }
 
-    fn watch_ranks(&mut self, members: &[Member]) {
-        let host = process::host_name();
-        let here = members.iter().filter(|member| member.host == host);
-        self.ranks = here.clone().filter_map(|member| Watched::new(Gone::Rank(member.clone()), member.pid)).collect();
-        // One that died since it told its process id.
-        let early = here.filter(|member| process::Stat::of(member.pid).is_none_or(|stat| !stat.alive()));
-        let early: Vec<Gone> = early.cloned().map(Gone::Rank).collect();
-        if self.case.first.is_empty() {
-            self.case.first = early;
+    fn watch(&mut self, who: Gone, pid: u32) {
+        let handle = Pid::from_raw(pid.cast_signed()).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        let data = epoll::EventData::new_u64(self.watched.len() as u64);
+        match handle {
+            Some(handle) if epoll::add(&self.queue, &handle, data, epoll::EventFlags::IN).is_ok() => {
+                self.watched.push(Watched { who, pid, handle });
+            }
+            // It died since it told its process id.
+            _ if process::Stat::of(pid).is_none() && self.case.first.is_empty() => self.case.first.push(who),
+            _ => {}
         }
-        let mut elsewhere: Vec<String> = members.iter().filter(|member| member.host != host).map(|member| member.host.clone()).collect();
-        elsewhere.dedup();
-        self.case.elsewhere = elsewhere;
+    }
+
+    fn watch_ranks(&mut self, members: Vec<Member>) {
+        let host = process::host_name();
+        let (here, elsewhere): (Vec<Member>, Vec<Member>) = members.into_iter().partition(|member| member.host == host);
+        self.case.elsewhere = elsewhere.into_iter().map(|member| member.host).collect();
+        self.case.elsewhere.sort();
+        self.case.elsewhere.dedup();
+        // Rank 0 is watched since the beginning; ranks that are threads of its process end with it.
+        let rank0 = here.iter().find(|member| member.rank == 0).map(|member| member.pid);
+        self.case.threads = here.iter().filter(|member| Some(member.pid) == rank0).count();
+        for member in here.into_iter().filter(|member| Some(member.pid) != rank0) {
+            let pid = member.pid;
+            self.watch(Gone::Rank(member), pid);
+        }
     }
 
     /// Wait for rank 0 to speak (or to end), or for a watched process to end; notes who ended first. True if rank 0 did.
-    fn wait(&mut self, words: Option<&UnixStream>, limit: Option<Duration>) -> io::Result<bool> {
-        let watched: Vec<&mut Watched> = self.launchers.iter_mut().chain(&mut self.ranks).filter(|watched| !watched.ended).collect();
-        let mut polled: Vec<PollFd<'_>> = watched.iter().map(|watched| PollFd::new(&watched.handle, PollFlags::IN)).collect();
-        polled.extend(words.map(|words| PollFd::from_borrowed_fd(words.as_fd(), PollFlags::IN)));
+    fn wait(&mut self, limit: Option<Duration>) -> io::Result<bool> {
         let limit = limit.map(|limit| Timespec::try_from(limit).unwrap_or_default());
-        match poll(&mut polled, limit.as_ref()) {
+        let mut events = Vec::with_capacity(self.watched.len() + 1);
+        match epoll::wait(&self.queue, spare_capacity(&mut events), limit.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let ready: Vec<bool> = polled.iter().map(|polled| !polled.revents().is_empty()).collect();
-        drop(polled);
-        let mut ended = Vec::new();
-        for (watched, _) in watched.into_iter().zip(&ready).filter(|(_, ready)| **ready) {
-            watched.ended = true;
-            ended.push(watched.who.clone());
+        let (mut spoke, mut ended) = (false, Vec::new());
+        for event in events {
+            let data = { event.data }.u64();
+            if data == WORDS {
+                spoke = true;
+            } else if let Some(watched) = self.watched.get(data as usize) {
+                epoll::delete(&self.queue, &watched.handle)?;
+                ended.push(watched.who.clone());
+            }
         }
         // Only the first matter: what ends later, ends because of them.
         if self.case.first.is_empty() {
-            self.case.first = ended;
+            self.case.first = self.first_of(ended);
         }
-        Ok(words.is_some() && ready.last() == Some(&true))
+        Ok(spoke)
     }
 
-    /// A launcher's connections close before its end shows, and its helpers are faster: see whether it ended too.
-    fn settle(&mut self) -> io::Result<()> {
-        let Some(top) = self.launchers.last_mut() else { return Ok(()) };
-        let limit = Timespec::try_from(SHORT_AFTERMATH).unwrap_or_default();
-        if !top.ended && poll(&mut [PollFd::new(&top.handle, PollFlags::IN)], Some(&limit))? > 0 {
-            top.ended = true;
+    /// Who of those that were seen to end together, in order, was the cause.
+    fn first_of(&self, ended: Vec<Gone>) -> Vec<Gone> {
+        let (Some(top), Some(first)) = (&self.top, ended.first()) else { return ended.into_iter().take(1).collect() };
+        if first == top {
+            return vec![top.clone()];
         }
-        if top.ended {
-            // What it is made of needs no mention then.
-            let top = top.who.clone();
-            if !self.case.first.contains(&top) {
-                self.case.first.push(top.clone());
-            }
-            self.case.first.retain(|gone| matches!(gone, Gone::Rank(_)) || *gone == top);
+        if ended.contains(top) {
+            // The guard was late: a launcher's connections close before its end shows, and its helpers are quick.
+            return ended.iter().filter(|gone| matches!(gone, Gone::Rank(_)) || *gone == top).cloned().collect();
         }
-        Ok(())
+        let dying = matches!(top, Gone::Launcher(_, pid) if is_dying(*pid));
+        vec![if dying { top.clone() } else { first.clone() }]
+    }
+
+    /// The job is told of, but ranks are lost: the launcher may never notice.
+    fn see_launcher_out(&self) -> io::Result<()> {
+        let top = self.watched.iter().find(|watched| Some(&watched.who) == self.top.as_ref());
+        let Some(Watched { who: Gone::Launcher(name, pid), handle, .. }) = top else { return Ok(()) };
+        see_out(name, handle, see_out::PATIENCE, || {
+            let text = format!("toposcope: the launcher ({}, process {pid}) waits for what was lost; it is ended now\n", plain(name));
+            let text = if self.saved.is_some() { text.replace('\n', "\r\n") } else { text };
+            write_or_leave(self.out, text)
+        })
+    }
+
+    fn wait_for_launcher(&self) {
+        let top = self.watched.iter().find(|watched| Some(&watched.who) == self.top.as_ref());
+        if let (Some(top), Ok(limit)) = (top, Timespec::try_from(LAUNCHER_PATIENCE)) {
+            // Late is better than never.
+            let _ = poll(&mut [PollFd::new(&top.handle, PollFlags::IN)], Some(&limit));
+        }
     }
 
     fn put_back(&self) {
@@ -228,16 +277,26 @@ impl Watch<'_> {
             self.case.first.iter().filter_map(|gone| if let Gone::Rank(member) = gone { Some(member.clone()) } else { None }).collect();
         let most = if died.len() == 1 { LAST_WORDS } else { 1 };
         self.case.last_words = died.iter().take(4).map(|member| (member.rank, chatter::last_words(member.pid, most))).collect();
-        for watched in &self.ranks {
-            if let Gone::Rank(member) = &watched.who {
-                // The job is over: what its ranks print from now on interests nobody.
-                chatter::remove(member.pid);
-            }
+        for watched in &self.watched {
+            // The job is over: what its ranks print from now on interests nobody.
+            chatter::remove(watched.pid);
         }
         // On a terminal whose settings are a shell's again, a bare line feed would make stairs.
         let text = if self.saved.is_some() { tell(&self.case).replace('\n', "\r\n") } else { tell(&self.case) };
+        if self.after_launcher {
+            self.wait_for_launcher();
+        }
         write_or_leave(self.out, text)
     }
+}
+
+fn is_rank0(gone: &Gone) -> bool {
+    matches!(gone, Gone::Rank(member) if member.rank == 0)
+}
+
+/// A process gives its memory up, command line included, before its connections, and those before it counts as ended.
+fn is_dying(pid: u32) -> bool {
+    !fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty())
 }
 
 /// A pipe of a launcher that was stopped would hold us for ever, and the guard must end.

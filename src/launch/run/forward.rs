@@ -216,8 +216,8 @@ mod tests {
 
     #[test]
     fn the_end_of_many_words_is_kept() {
-        let text: String = (0..100_000).map(|i| format!("{i}\n")).collect();
-        let kept = keep(text.as_bytes());
-        assert!(kept.len() <= 2 * KEPT && kept.ends_with(b"99999\n"));
+        let text = [vec![b'x'; 10 * KEPT], b"the end".to_vec()].concat();
+        let kept = keep(text.as_slice());
+        assert!(kept.len() <= 2 * KEPT && kept.ends_with(b"xthe end"));
     }
 }

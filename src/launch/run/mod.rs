@@ -21,6 +21,8 @@ pub struct Spec {
     pub hosts: Vec<String>,
     /// `mpirun`, `srun` or a path; `None` for whichever is there
     pub launcher: Option<String>,
+    /// the MPI library of the program, as it calls itself; a launcher that is not named must be of it
+    pub library: String,
     /// for the launcher, as typed after `--`
     pub launcher_arguments: Vec<String>,
     /// what every rank runs: this program

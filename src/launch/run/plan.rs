@@ -35,6 +35,20 @@ impl Kind {
         }
     }
 
+    /// From what an MPI library calls itself.
+    fn of_library(version: &str) -> Self {
+        let has = |word: &str| version.contains(word);
+        if has("Open MPI") {
+            Self::OpenMpi
+        } else if has("Intel") {
+            Self::Intel
+        } else if has("MPICH") || has("MVAPICH") {
+            Self::Mpich
+        } else {
+            Self::Unknown
+        }
+    }
+
     /// From what `--version` printed.
     fn of(version: &str) -> Self {
         let has = |word: &str| version.contains(word);
@@ -81,8 +95,14 @@ struct Here {
 
 /// Find the launcher and the flags that it needs.
 pub fn plan(spec: &Spec) -> Result<Plan, LaunchError> {
-    let launcher = find(spec.launcher.as_deref())?;
-    let kind = identify(&launcher)?;
+    let (launcher, kind) = match &spec.launcher {
+        Some(name) => {
+            let launcher = find(&[name])?;
+            let kind = identify(&launcher)?;
+            (launcher, kind)
+        }
+        None => fitting(&spec.library)?,
+    };
     let first_host_is_this = spec.hosts.first().is_none_or(|host| is_this_host(name_of(host)));
     let here = Here { root: geteuid().is_root(), cores: cores(), first_host_is_this };
     Ok(plan_for(spec, kind, launcher, &here))
@@ -159,13 +179,32 @@ fn with_slots(hosts: &[String], ranks: usize) -> String {
     full.collect::<Vec<_>>().join(",")
 }
 
-fn find(asked: Option<&str>) -> Result<PathBuf, LaunchError> {
-    let names: Vec<&str> = match asked {
-        Some(name) => vec![name],
-        None => vec!["mpirun", "mpiexec", "srun"],
-    };
+fn find(names: &[&str]) -> Result<PathBuf, LaunchError> {
     let tried = || LaunchError::NoLauncher { tried: format!("tried {}", names.join(", ")) };
     names.iter().find_map(|name| in_path(name)).ok_or_else(tried)
+}
+
+/// Launchers by name, best first; Debian and others keep those of several libraries apart by their endings.
+const NAMES: [&str; 7] = ["mpirun", "mpiexec", "mpirun.openmpi", "mpiexec.mpich", "mpirun.mpich", "mpiexec.hydra", "srun"];
+
+/// The first launcher of the library that this program was built with; one of another library would start strangers.
+fn fitting(library: &str) -> Result<(PathBuf, Kind), LaunchError> {
+    let wanted = Kind::of_library(library);
+    let mut others = Vec::new();
+    for name in NAMES {
+        let Some(launcher) = in_path(name) else { continue };
+        let Ok(kind) = identify(&launcher) else { continue };
+        if kind == wanted || wanted == Kind::Unknown || kind == Kind::Slurm {
+            return Ok((launcher, kind));
+        }
+        others.push(format!("{name} ({})", kind.name()));
+    }
+    let tried = if others.is_empty() {
+        format!("tried {}", NAMES.join(", "))
+    } else {
+        format!("this program needs {}'s; found {}", wanted.name(), others.join(", "))
+    };
+    Err(LaunchError::NoLauncher { tried })
 }
 
 fn in_path(name: &str) -> Option<PathBuf> {
@@ -261,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_launcher_that_is_not_there_is_named() {
-        let text = find(Some("/no/such/mpirun")).unwrap_err().to_string();
+        let text = find(&["/no/such/mpirun"]).unwrap_err().to_string();
         assert!(text.contains("tried /no/such/mpirun"), "{text}");
     }
 }

@@ -28,7 +28,7 @@ pub struct Client {
     /// every event from the session's begin; it closes when the job ends or its host goes
     pub records: Receiver<Record>,
     pub path: PathBuf,
-    stream: UnixStream,
+    pub(super) stream: UnixStream,
 }
 
 impl Client {

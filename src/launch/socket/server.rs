@@ -229,7 +229,8 @@ fn listen(stream: UnixStream, shared: &Shared, line: &Mutex<Line>, commands: &Se
         (shared.pass)(&mut || parsed = Some(serde_json::from_slice::<Command>(&bytes)));
         match parsed {
             Some(Ok(command)) => {
-                if commands.send(command).is_err() {
+                let taken = commands.send(command);
+                if taken.is_err() {
                     answer("the job is ending and takes no more commands");
                 }
             }

@@ -23,7 +23,7 @@ fn header() -> Header {
 }
 
 struct Fixture {
-    scratch: tempfile::TempDir,
+    _scratch: tempfile::TempDir,
     events: File,
     commands: Receiver<Command>,
     server: Server,
@@ -34,8 +34,17 @@ fn start() -> Fixture {
     let path = scratch.path().join("events.ndjson");
     let events = OpenOptions::new().append(true).create(true).open(&path).unwrap();
     let (into, commands) = mpsc::channel();
-    let server = Server::start_in(scratch.path(), "lab 1x3", &header(), &path, into, Arc::new(|work| work())).unwrap();
-    Fixture { scratch, events, commands, server }
+    let server = Server::start_in(scratch.path(), "lab 1x3", &header(), &path, into, one_at_a_time()).unwrap();
+    Fixture { _scratch: scratch, events, commands, server }
+}
+
+/// A gate that one client would close for all, if it stayed in it.
+fn one_at_a_time() -> Pass {
+    let gate = std::sync::Mutex::new(());
+    Arc::new(move |work| {
+        let _inside = gate.lock().unwrap();
+        work();
+    })
 }
 
 fn notice(t: f64, text: &str) -> Record {
@@ -100,6 +109,24 @@ fn commands_come_through_and_bad_lines_are_answered() {
 }
 
 #[test]
+fn an_answer_never_falls_into_an_event() {
+    let mut fixture = start();
+    let client = fixture.attach();
+    let second = serde_json::to_string(&notice(2.0, "second")).unwrap();
+    // A whole record and half of the next are there when the client does something wrong.
+    let both = format!("{}\n{}", serde_json::to_string(&notice(1.0, "first")).unwrap(), &second[..20]);
+    fixture.events.write_all(both.as_bytes()).unwrap();
+    fixture.server.notify();
+    assert_eq!(client.records.recv_timeout(LONG).unwrap(), notice(1.0, "first"));
+    (&client.stream).write_all(b"nonsense\n").unwrap();
+    let answer = client.records.recv_timeout(LONG).unwrap();
+    assert!(matches!(&answer.event, Event::Notice { text } if text.contains("not a command")), "{answer:?}");
+    fixture.events.write_all(format!("{}\n", &second[20..]).as_bytes()).unwrap();
+    fixture.server.notify();
+    assert_eq!(client.records.recv_timeout(LONG).unwrap(), notice(2.0, "second"));
+}
+
+#[test]
 fn unknown_events_are_tolerated_and_unreadable_lines_told_once() {
     let mut fixture = start();
     let client = fixture.attach();
@@ -121,7 +148,7 @@ fn one_who_does_not_read_holds_nobody_up() {
     let long = "x".repeat(100_000);
     for i in 0..50 {
         fixture.append(&notice(f64::from(i), &long));
-        assert_eq!(client.records.recv_timeout(LONG).unwrap().t, f64::from(i));
+        assert_eq!(client.records.recv_timeout(LONG).unwrap(), notice(f64::from(i), &long));
     }
     client.send(&Command::Quit).unwrap();
     assert_eq!(fixture.commands.recv_timeout(LONG).unwrap(), Command::Quit);

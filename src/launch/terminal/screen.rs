@@ -218,7 +218,9 @@ pub fn panic_hook(screen: Option<Handle>, stderr: Option<File>, how_to_go_on: im
 
 fn panic_text(info: &PanicHookInfo<'_>, go_on: &str) -> String {
     let place = info.location().map_or_else(|| "an unknown place".to_owned(), ToString::to_string);
-    let what = info.payload_as_str().unwrap_or("no message");
+    let payload = info.payload();
+    let what =
+        payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
     let thread = thread::current();
     let name = thread.name().unwrap_or("?");
     let version = env!("CARGO_PKG_VERSION");

@@ -204,7 +204,7 @@ impl Engine for Mpi {
     }
 
     fn start(&mut self, order: &Order) -> Result<(), TransportError> {
-        self.collector.expect(order);
+        self.collector.begin(order);
         for rank in order.probe.ranks() {
             if rank == 0 {
                 self.mine = Some(order.clone());

@@ -132,7 +132,7 @@ impl Engine for Threads {
     }
 
     fn start(&mut self, order: &Order) -> Result<(), TransportError> {
-        self.collector.expect(order);
+        self.collector.begin(order);
         for rank in order.probe.ranks() {
             self.tell(rank, ToAgent::Order(order.clone()))?;
         }

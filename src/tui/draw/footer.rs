@@ -3,6 +3,7 @@
 use super::Scene;
 use crate::session::Running;
 use crate::tui::feed::Mode;
+use crate::tui::form::Field;
 use crate::tui::keys::Action;
 use crate::tui::state::{Popup, Tab};
 
@@ -19,12 +20,14 @@ pub fn actions(scene: &Scene<'_>) -> Vec<(Action, &'static str)> {
     match scene.ui.tab {
         Tab::Sweep if recorded => {}
         Tab::Sweep => {
-            match running {
-                Some(Running::Measuring | Running::Paused) => {}
-                _ => actions.push((Action::StartSweep, "start")),
+            let runs = matches!(running, Some(Running::Measuring | Running::Paused));
+            if !runs {
+                actions.push((Action::StartSweep, "start"));
             }
-            actions.push((Action::Toggle, "change"));
-            actions.push((Action::Down, "next line"));
+            if scene.ui.form.field != Field::Start {
+                actions.push((Action::Toggle, "change"));
+            }
+            actions.extend([(Action::Up, "up"), (Action::Down, "down")]);
         }
         Tab::Matrix => {
             actions.extend([(Action::NextMetric, "metric"), (Action::NextSize, "size"), (Action::NextSuspect, "next suspect")]);
@@ -44,13 +47,13 @@ pub fn actions(scene: &Scene<'_>) -> Vec<(Action, &'static str)> {
         // In a recording, time comes first.
         actions.splice(0..0, play);
     } else {
-        match running {
-            Some(Running::Measuring) => actions.push((Action::PauseContinue, "pause")),
-            Some(Running::Paused) => actions.push((Action::PauseContinue, "continue")),
-            _ => {}
-        }
-        if matches!(running, Some(Running::Measuring | Running::Paused)) {
-            actions.push((Action::Abort, "abort"));
+        let pause = match running {
+            Some(Running::Measuring) => Some("pause"),
+            Some(Running::Paused) => Some("continue"),
+            _ => None,
+        };
+        if let Some(pause) = pause {
+            actions.splice(0..0, [(Action::PauseContinue, pause), (Action::Abort, "abort")]);
         }
     }
     actions.extend([(Action::Help, "help"), (Action::NextTheme, "theme")]);

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::text::{bar, cut, put, put_at, put_right, span};
+use super::text::{bar, count, cut, put, put_at, put_right, span};
 use super::{HitMap, Scene};
 use crate::session::{Outcome, Running, SweepState};
 use crate::tui::feed::Mode;
@@ -31,7 +31,6 @@ fn who(scene: &Scene<'_>, richness: usize) -> Line<'static> {
     let mut spans = vec![span("toposcope", look.accent())];
     let name = plain(&header.name);
     spans.push(span(format!("  {}", cut(&name, if richness == 0 { 16 } else { 40 })), look.text()));
-    let count = |n: usize, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
     let mut facts = vec![count(scene.model.world(), "rank")];
     if richness >= 1 {
         facts.push(count(header.topology.hosts().len(), "host"));

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::text::{cut, left, panel, put, put_at, right, span, window, wrap};
+use super::text::{cut, left, panel, put, right, span, window, wrap};
 use super::{HitMap, Scene};
 use crate::sample::Status;
 use crate::session::{Shot, SizeCell};
@@ -21,15 +21,23 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
     let look = scene.look;
     let (from, to) = scene.ui.matrix.cursor;
     let title = if from == to { format!("{from} · copy inside the rank") } else { format!("{from} → {to}") };
+    if area.height < 5 {
+        put(buf, area, 0, &brief(scene));
+        put(buf, area, 1, &brief_why(scene));
+        return;
+    }
     let inner = panel(buf, area, look, &Line::from(span(title, look.title())));
-    let columns = usize::from(inner.width);
+    let beside = inner.height < 8;
+    let columns = usize::from(if beside { inner.width / 2 } else { inner.width });
     let facts = facts(scene, columns);
-    if inner.height < 8 {
+    if beside {
         // Below the matrix: facts side by side.
         let half = inner.width / 2;
         let rows = usize::from(inner.height).max(1);
         for (i, line) in facts.iter().take(rows * 2).enumerate() {
-            put_at(buf, inner, if i < rows { 0 } else { half }, (i % rows) as u16, line);
+            // Both columns end where they must: a line too long is cut by its column.
+            let column = Rect { x: inner.x + if i < rows { 0 } else { half }, width: half, ..inner };
+            put(buf, column, (i % rows) as u16, line);
         }
         return;
     }
@@ -52,6 +60,48 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
     if let Some(size) = measured(scene) {
         shots(scene, size, buf, list, hits);
     }
+}
+
+/// The pair in one line: `0→1  8.30 GB/s  8.21 – 8.39 (95 %)  back 6.00`.
+fn brief(scene: &Scene<'_>) -> Line<'static> {
+    let look = scene.look;
+    let (from, to) = scene.ui.matrix.cursor;
+    let mut spans = vec![span(format!(" {from}→{to}  "), look.title())];
+    match measured(scene).filter(|size| size.count > 0) {
+        Some(size) => {
+            spans.push(span(format!("{} GB/s", format_gbps(size.bandwidth())), look.strong()));
+            if let Some(interval) = size.bandwidth_interval() {
+                spans.push(span(format!("  {} – {} (95 %)", format_gbps(interval.low), format_gbps(interval.high)), look.text()));
+            }
+        }
+        None => spans.push(span("no measurement", look.dim())),
+    }
+    let back = scene.model.cells.get(cell_at(to, from), scene.view.key.bytes).filter(|size| size.count > 0 && from != to);
+    if let Some(back) = back {
+        spans.push(span(format!("  back {}", format_gbps(back.bandwidth())), look.text()));
+    }
+    Line::from(spans)
+}
+
+/// State, path and comparison of the pair in one line.
+fn brief_why(scene: &Scene<'_>) -> Line<'static> {
+    let look = scene.look;
+    let (from, to) = scene.ui.matrix.cursor;
+    let class = scene.model.header.topology.path(from, to);
+    let mut spans = vec![Span::raw(" ")];
+    if let Some(size) = measured(scene) {
+        spans.extend(state(scene, size));
+        spans.push(Span::raw("  "));
+    }
+    spans.push(span(class.name(), look.text()));
+    if let (Some(size), Some(typical)) = (measured(scene).filter(|size| size.count > 0), scene.view.typical(class)) {
+        let share = size.bandwidth() / typical;
+        spans.push(span(format!("  {share:.2} × typical {}", format_gbps(typical)), if share < 0.8 { look.warn() } else { look.text() }));
+    }
+    if let Some(reason) = measured(scene).and_then(|size| newest(size).find_map(|shot| shot.reason.as_deref())) {
+        spans.push(span(format!("  {}", plain(reason)), look.warn()));
+    }
+    Line::from(spans)
 }
 
 /// What is known of the cell under the cursor at the chosen size.
@@ -78,17 +128,25 @@ fn facts(scene: &Scene<'_>, columns: usize) -> Vec<Line<'static>> {
         Some(size) => {
             let mut spans = vec![span(format!(" {} GB/s", format_gbps(size.bandwidth())), look.strong())];
             if let Some(interval) = size.bandwidth_interval() {
-                spans.push(span(format!("   {} – {} (95 %)", format_gbps(interval.low), format_gbps(interval.high)), look.text()));
+                let interval = format!("   {} – {}", format_gbps(interval.low), format_gbps(interval.high));
+                // What it is an interval of is told where there is room.
+                let used: usize = spans.iter().map(Span::width).sum();
+                let told = used + super::text::width(&interval) + 7 <= columns;
+                spans.push(span(interval, look.text()));
+                spans.push(span(if told { " (95 %)" } else { "" }, look.dim()));
             } else {
                 spans.push(span(format!("   median of {}", size.count), look.dim()));
             }
             lines.push(Line::from(spans));
             let fastest = size.times().into_iter().fold(f64::INFINITY, f64::min);
             lines.push(row("best", text(format!("{} GB/s", format_gbps(size.bytes as f64 / fastest)))));
-            lines.push(row("a message", text(format!("{} of {}", format_seconds(size.median), format_size(size.bytes)))));
+            lines.push(row("a message", text(format!("{}, {}", format_seconds(size.median), format_size(size.bytes)))));
         }
         None if size.is_none() => lines.push(Line::from(span(" not measured", look.dim()))),
         None => {}
+    }
+    if let Some(small) = scene.model.cells.get(cell_at(from, to), key.small).filter(|small| small.count > 0 && key.small != key.bytes) {
+        lines.push(row("smallest", text(format!("{}, {}", format_seconds(small.median), format_size(small.bytes)))));
     }
     if let Some(size) = size {
         lines.push(row("state", state(scene, size)));
@@ -102,12 +160,12 @@ fn facts(scene: &Scene<'_>, columns: usize) -> Vec<Line<'static>> {
     if let (Some(size), Some(typical)) = (size.filter(|size| size.count > 0), scene.view.typical(class)) {
         let share = size.bandwidth() / typical;
         let style = if share < 0.8 { look.warn() } else { look.text() };
-        lines.push(row("typical", vec![span(cut(&format!("{} GB/s, this is {share:.2} of it", format_gbps(typical)), room), style)]));
+        lines.push(row("typical", vec![span(cut(&format!("{share:.2} × {} GB/s", format_gbps(typical)), room), style)]));
     }
     if let Some(size) = size.filter(|size| !size.shots.is_empty()) {
         let messages = size.shots.last().map_or(0, |shot| shot.messages);
         let take = if size.take > 0 { format!(" · take {}", size.take) } else { String::new() };
-        lines.push(row("samples", text(format!("{} · {messages} messages each{take}", size.shots.len()))));
+        lines.push(row("samples", text(format!("{} × {messages} messages{take}", size.shots.len()))));
     }
     for (who, rank) in [("sender", from), ("receiver", to)] {
         if let Some(reason) = scene.model.lost.get(&rank) {
@@ -158,9 +216,9 @@ fn reverse(scene: &Scene<'_>) -> Vec<(&'static str, Vec<Span<'static>>)> {
     let mut rows = vec![("reverse", vec![span(format!("{} GB/s  {to} → {from}", format_gbps(back)), look.text())])];
     if let Some(forth) = measured(scene).filter(|size| size.count > 0).map(SizeCell::bandwidth) {
         let ratio = (forth / back).max(back / forth);
-        let slower = if forth < back { "this way slower" } else { "that way slower" };
+        let slower = if forth < back { "slower" } else { "faster" };
         let (text, style) =
-            if ratio < 1.05 { (format!("{ratio:.2} ×"), look.text()) } else { (format!("{ratio:.1} ×, {slower}"), look.warn()) };
+            if ratio < 1.05 { (format!("{ratio:.2} ×"), look.text()) } else { (format!("{ratio:.1} × {slower}"), look.warn()) };
         rows.push(("asymmetry", vec![span(text, style)]));
     }
     rows

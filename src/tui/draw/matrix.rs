@@ -7,7 +7,7 @@ use super::text::put;
 use super::{HitMap, Scene, inspector, standout};
 use crate::matrix::Metric;
 use crate::tui::widgets::matrix::{self, MatrixView};
-use crate::units::format_size;
+use crate::units::{format_ranks, format_size};
 
 /// Draw the tab.
 pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
@@ -17,7 +17,9 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
         76.. => 31,
         _ => 0,
     };
-    let below = if side == 0 { 6 } else { 0 };
+    // Where the pair cannot stand beside the matrix, it gets what digits for every rank would leave, but two lines at least.
+    let digits = scene.model.world() as u16 + 6;
+    let below = if side == 0 { area.height.saturating_sub(digits).clamp(2, 8) } else { 0 };
     let left = Rect { width: area.width - side, height: area.height - below, ..area };
     if side > 0 {
         inspector::draw(scene, buf, Rect { x: left.right(), width: side, ..area }, hits);
@@ -39,11 +41,13 @@ fn matrix(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
     let panel = &scene.ui.matrix;
     let key = scene.view.key;
     let bytes = if key.metric == Metric::SmallTime { key.small } else { key.bytes };
-    let mut title = if bytes == 0 { "nothing measured yet".to_owned() } else { format_size(bytes) };
-    if let Some(sweep) = &scene.model.sweep {
-        title.push_str(&format!(" · median of {}", sweep.settings.repeats));
-    }
-    title.push_str(if panel.transpose { " · column sends" } else { " · row sends" });
+    let what = if bytes == 0 { "nothing measured yet".to_owned() } else { format_size(bytes) };
+    let title = match &scene.model.sweep {
+        Some(sweep) => format!("{what} · median of {}", sweep.settings.repeats),
+        None => what,
+    };
+    let lost: Vec<usize> = scene.model.lost.keys().copied().collect();
+    let title = if lost.is_empty() { title } else { format!("{title} · lost {}", format_ranks(&lost)) };
     let view = MatrixView {
         grid: &scene.view.grid,
         topology: &scene.model.header.topology,

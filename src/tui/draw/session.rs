@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::text::{cut, left, panel, put, right, span, wrap};
+use super::text::{count, cut, left, panel, put, right, span, wrap};
 use super::{HitMap, Scene};
 use crate::session::LogLine;
 use crate::tui::player::Player;
@@ -63,7 +63,10 @@ fn facts(scene: &Scene<'_>, buf: &mut Buffer, area: Rect) {
         ("name".to_owned(), plain(&header.name)),
         ("started".to_owned(), plain(&header.started)),
         ("program".to_owned(), format!("toposcope {}", plain(&header.program))),
-        ("engine".to_owned(), format!("{} · {} ranks on {} hosts", header.engine.name(), topology.world(), topology.hosts().len())),
+        (
+            "engine".to_owned(),
+            format!("{} · {} on {}", header.engine.name(), count(topology.world(), "rank"), count(topology.hosts().len(), "host")),
+        ),
     ];
     if let Some(sweep) = &scene.model.sweep {
         let s = &sweep.settings;
@@ -100,7 +103,7 @@ fn log(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
         Whose::Rank(rank) => format!("rank {rank}"),
     };
     let total = scene.model.log.iter().filter(|line| shows(panel_state.whose, line)).count();
-    let title = format!("log · ‹ {whose} › · {total} lines");
+    let title = format!("log · ‹ {whose} › · {}", count(total, "line"));
     let inner = panel(buf, area, look, &Line::from(span(title, look.title())));
     let rows = usize::from(inner.height);
     hits.log = Some((area, total.saturating_sub(rows)));

@@ -1,11 +1,14 @@
 //! The Sweep tab: what to measure, what that will take, how far it is, and who the ranks are.
 
+use std::collections::BTreeSet;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::text::{bar, cut, left, panel, put, right, span, width, window, wrap};
+use super::text::{bar, count, cut, left, panel, put, right, span, width, window, wrap};
 use super::{HitMap, Scene};
+use crate::sample::Pattern;
 use crate::sweep::{SweepSettings, estimate};
 use crate::topology::{PathClass, Placement};
 use crate::tui::feed::Mode;
@@ -161,9 +164,13 @@ fn expected(scene: &Scene<'_>, area: Rect, settings: &Result<SweepSettings, Form
         );
         lines.extend(wrap(&text, room.saturating_sub(2)).into_iter().map(|line| Line::from(span(format!(" {line}"), look.error()))));
     } else if let Some((host, wanted, available)) = &estimate.tightest {
-        lines.push(row("", format!("{}: {} of {}", plain(host), size_of(*wanted), size_of(*available))));
+        let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
+        lines.push(row("of GiB", format!("{:.1} of {:.1} on {}", gib(*wanted), gib(*available), plain(host))));
     }
-    lines.push(row("rates", rates(scene, settings)));
+    for class in classes(scene, settings) {
+        let (name, rate) = scene.view.typical(class).map_or(("guessed", guess(class)), |rate| ("measured", rate));
+        lines.push(row(name, format!("{} GB/s {}", format_gbps(rate), class.name())));
+    }
     lines
 }
 
@@ -183,28 +190,18 @@ pub const fn guess(class: PathClass) -> f64 {
     }
 }
 
-/// Where the estimate's rates come from.
-fn rates(scene: &Scene<'_>, settings: &SweepSettings) -> String {
+/// Path classes that a sweep goes over.
+fn classes(scene: &Scene<'_>, settings: &SweepSettings) -> Vec<PathClass> {
     let ranks = settings.ranks_of(scene.model.world());
     let topology = &scene.model.header.topology;
-    let hosts: std::collections::BTreeSet<&str> =
-        ranks.iter().filter_map(|&rank| topology.ranks.get(rank)).map(|p| p.host.as_str()).collect();
-    let peer = settings.patterns.contains(&crate::sample::Pattern::Peer);
-    let mut classes = Vec::new();
-    if settings.patterns.contains(&crate::sample::Pattern::Local) {
-        classes.push(PathClass::Local);
-    }
-    if peer && ranks.len() > hosts.len() {
-        classes.push(PathClass::IntraNode);
-    }
-    if peer && hosts.len() > 1 {
-        classes.push(PathClass::InterNode);
-    }
-    let each = classes.into_iter().map(|class| match scene.view.typical(class) {
-        Some(rate) => format!("{} {}", class.name(), format_gbps(rate)),
-        None => format!("{} {} guessed", class.name(), format_gbps(guess(class))),
-    });
-    format!("GB/s: {}", each.collect::<Vec<_>>().join(", "))
+    let hosts: BTreeSet<&str> = ranks.iter().filter_map(|&rank| topology.ranks.get(rank)).map(|p| p.host.as_str()).collect();
+    let (local, peer) = (settings.patterns.contains(&Pattern::Local), settings.patterns.contains(&Pattern::Peer));
+    let all = [
+        (local, PathClass::Local),
+        (peer && ranks.len() > hosts.len(), PathClass::IntraNode),
+        (peer && hosts.len() > 1, PathClass::InterNode),
+    ];
+    all.into_iter().filter(|(there, _)| *there).map(|(_, class)| class).collect()
 }
 
 fn progress(scene: &Scene<'_>, area: Rect) -> Vec<Line<'static>> {
@@ -213,12 +210,13 @@ fn progress(scene: &Scene<'_>, area: Rect) -> Vec<Line<'static>> {
     let room = usize::from(area.width.saturating_sub(2));
     let counts = sweep.progress.iter().map(|p| width(&p.wanted.to_string())).max().unwrap_or(1);
     let numbers = 2 * counts + 3;
-    // size, bar, done/wanted, seconds a repeat
-    let columns = room.saturating_sub(10 + numbers + 10).min(40);
+    // size, bar, done/wanted and, where there is room, seconds a repeat
+    let each_columns = if room >= 10 + numbers + 10 + 4 { 10 } else { 0 };
+    let columns = room.saturating_sub(10 + numbers + each_columns).min(40);
     let mut lines = vec![Line::from(vec![
         span(format!(" {}", right("size", 8)), look.dim()),
         span(format!("{}{}", " ".repeat(columns + 1), right("repeats", numbers)), look.dim()),
-        span(right("each", 10), look.dim()),
+        span(right("each", each_columns), look.dim()),
     ])];
     for p in sweep.progress.iter().rev() {
         let share = if p.wanted == 0 { 1.0 } else { p.done as f64 / p.wanted as f64 };
@@ -226,16 +224,13 @@ fn progress(scene: &Scene<'_>, area: Rect) -> Vec<Line<'static>> {
         spans.extend(bar(look, share, columns));
         spans.push(span(right(&format!("{}/{}", p.done, p.wanted), numbers), look.text()));
         let each = if p.done > 0 { format_seconds(p.spent / p.done as f64) } else { "–".to_owned() };
-        spans.push(span(right(&each, 10), look.dim()));
+        spans.push(span(right(&each, each_columns), look.dim()));
         lines.push(Line::from(spans));
     }
-    let mut last = format!(" {} samples", scene.model.cells.samples());
-    if let Some(left) = sweep.seconds_left().filter(|_| scene.running()) {
-        last.push_str(&format!(" · {} left", format_duration(left)));
-    }
-    if !sweep.reason.is_empty() {
-        last.push_str(&format!(" · {}", sweep.reason));
-    }
+    let left = sweep.seconds_left().filter(|_| scene.running()).map(|left| format!("{} left", format_duration(left)));
+    let reason = Some(sweep.reason.clone()).filter(|reason| !reason.is_empty());
+    let parts = [Some(format!(" {}", count(scene.model.cells.samples() as usize, "sample"))), left, reason];
+    let last = parts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
     lines.push(Line::from(span(cut(&last, room), look.text())));
     lines
 }

@@ -18,6 +18,11 @@ pub fn span(text: impl Into<String>, style: Style) -> Span<'static> {
     Span::styled(text.into(), style)
 }
 
+/// `1 rank`, `2 ranks`.
+pub fn count(n: usize, one: &str) -> String {
+    format!("{n} {one}{}", if n == 1 { "" } else { "s" })
+}
+
 /// Draw `line` at row `y` of `area` (from its top), cut at its right edge.
 pub fn put(buf: &mut Buffer, area: Rect, y: u16, line: &Line<'_>) {
     put_at(buf, area, 0, y, line);

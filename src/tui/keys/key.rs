@@ -65,6 +65,12 @@ impl From<KeyEvent> for Key {
     }
 }
 
+impl From<Key> for KeyEvent {
+    fn from(key: Key) -> Self {
+        Self::new(key.code, key.modifiers)
+    }
+}
+
 impl FromStr for Key {
     type Err = String;
 

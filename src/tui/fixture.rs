@@ -1,0 +1,179 @@
+//! Sessions for tests, built from events as a job would emit them.
+
+use std::collections::BTreeMap;
+
+use crossterm::event::{Event as Input, KeyEvent};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::keys::Key;
+use super::{App, Effect, Look, Mode, Tab, Ui};
+use crate::ramp::Level;
+use crate::sample::{EngineKind, MoverKind, Pattern, Sample, Status};
+use crate::session::{Event, Header, Model, Outcome, Record};
+use crate::sweep::{Probe, SweepSettings};
+use crate::topology::{Placement, Topology};
+
+/// The published pair matrix of an eight-GPU box whose directions differ, GB/s; rows send.
+const B70: [[f64; 8]; 8] = [
+    [415.0, 8.3, 7.9, 8.3, 27.3, 27.5, 27.6, 27.8],
+    [6.0, 415.0, 5.5, 3.6, 27.4, 27.5, 27.4, 27.5],
+    [53.9, 53.7, 415.0, 53.6, 14.5, 14.6, 14.6, 14.6],
+    [53.6, 53.5, 53.8, 415.0, 14.6, 14.6, 14.6, 14.6],
+    [27.4, 27.3, 27.4, 27.3, 415.0, 14.4, 14.3, 14.4],
+    [27.3, 27.3, 27.4, 27.4, 25.2, 415.0, 25.3, 25.3],
+    [27.6, 27.7, 27.0, 27.3, 8.8, 8.7, 415.0, 8.6],
+    [27.5, 27.8, 27.3, 27.4, 42.8, 42.9, 43.0, 415.0],
+];
+
+pub fn header(name: &str, hosts: &[&str]) -> Header {
+    let ranks = hosts.iter().enumerate().map(|(rank, host)| Placement {
+        rank,
+        host: (*host).to_owned(),
+        pid: 4000 + rank as u32,
+        cores: vec![2 * rank, 2 * rank + 1],
+        numa: Some(rank % 2),
+        memory_available: 48 << 30,
+        memory_total: 64 << 30,
+        cache: 32 << 20,
+    });
+    Header {
+        format: Header::current_format(),
+        program: "0.1.0".to_owned(),
+        name: name.to_owned(),
+        started: "2026-11-29T12:00:00Z".to_owned(),
+        engine: EngineKind::Mpi,
+        topology: Topology { ranks: ranks.collect() },
+        software: BTreeMap::from([("mpi".to_owned(), "Open MPI 4.1.4".to_owned()), ("system".to_owned(), "Linux 6.1".to_owned())]),
+        environment: BTreeMap::from([("UCX_TLS".to_owned(), "tcp,self".to_owned())]),
+    }
+}
+
+/// Events with their times, one after another.
+pub struct Story {
+    pub records: Vec<Record>,
+    now: f64,
+    next: u64,
+}
+
+impl Story {
+    pub fn new(settings: &SweepSettings) -> Self {
+        let event = Event::SweepStarted { settings: settings.clone(), resumed: false };
+        Self { records: vec![Record { t: 0.5, event }], now: 0.5, next: 0 }
+    }
+
+    pub fn then(&mut self, event: Event) {
+        self.now += 0.01;
+        self.records.push(Record { t: self.now, event });
+    }
+
+    /// A probe of a pair, its eight repeats around `gbps` (with a start-up time of 20 µs when small), or two timeouts.
+    pub fn probe(&mut self, topology: &Topology, (from, to): (usize, usize), bytes: u64, gbps: Option<f64>) {
+        let (status, repeats, take) = if gbps.is_some() { (Status::Ok, 8, 0) } else { (Status::Timeout, 2, 0) };
+        let pattern = if from == to { Pattern::Local } else { Pattern::Peer };
+        let probe = Probe { id: self.next, pattern, from, to, bytes, first_repeat: 0, repeats, take };
+        self.next += 1;
+        self.then(Event::ProbeStarted { probe: probe.clone() });
+        let sample = |repeat: u32| Sample {
+            pattern,
+            both_ways: false,
+            from,
+            to,
+            bytes,
+            repeat,
+            take,
+            messages: 4,
+            seconds: gbps.map(|gbps| {
+                // A spread of about 1 % around the published value, the same in every run.
+                let spread = 1.0 + (f64::from((repeat * 7 + from as u32 * 3 + to as u32) % 8) - 3.5) / 415.0;
+                let start_up = if bytes < 64 << 20 { 20e-6 } else { 0.0 };
+                4.0 * (start_up + bytes as f64 / (gbps * 1e9)) * spread
+            }),
+            ack_seconds: None,
+            path: topology.path(from, to),
+            isolated: true,
+            status,
+            reason: (status == Status::Timeout).then(|| "no acknowledgement within 10 s".to_owned()),
+        };
+        let samples = (0..repeats).map(sample).collect();
+        self.then(Event::ProbeDone { probe: probe.id, samples });
+    }
+}
+
+/// Eight ranks of one host, completely measured.
+pub fn b70() -> (Header, Vec<Record>) {
+    let header = header("b70-8", &["b70"; 8]);
+    let settings = SweepSettings { sizes: vec![4096, 1 << 20, 256 << 20], mover: MoverKind::MpiSendrecv, ..SweepSettings::default() };
+    let mut story = Story::new(&settings);
+    for &bytes in &settings.sizes {
+        for (from, row) in B70.iter().enumerate() {
+            for (to, &gbps) in row.iter().enumerate() {
+                story.probe(&header.topology, (from, to), bytes, Some(gbps));
+            }
+        }
+    }
+    story.then(Event::Log { rank: 3, line: "NCCL INFO \u{1b}[31mred\u{1b}[0m".to_owned() });
+    story.then(Event::SweepEnded { outcome: Outcome::Complete, reason: String::new() });
+    (header, story.records)
+}
+
+/// Three ranks of two hosts, one named with escape codes, in the middle of a sweep: one pair times out, one is not yet
+/// measured, one rank is lost.
+pub fn three() -> (Header, Vec<Record>) {
+    let header = header("netlab-3", &["gpu07", "gpu07", "gpu\u{1b}[2J\u{1b}]0;x\u{7}08"]);
+    let settings = SweepSettings { sizes: vec![4096, 16 << 20], mover: MoverKind::MpiSendrecv, ..SweepSettings::default() };
+    let mut story = Story::new(&settings);
+    for (from, to, gbps) in [(0, 0, 11.0), (1, 1, 10.5), (2, 2, 10.8), (0, 1, 6.1), (1, 0, 6.0), (0, 2, 0.024), (2, 0, 0.098)] {
+        story.probe(&header.topology, (from, to), 16 << 20, Some(gbps));
+    }
+    story.probe(&header.topology, (2, 1), 16 << 20, None);
+    story.then(Event::Log { rank: 2, line: "UCX WARN \u{1b}[1mno device\u{1b}[0m".to_owned() });
+    story.then(Event::RankLost { rank: 2, reason: "no answer for 10 s".to_owned() });
+    story.then(Event::Notice { text: "rank 2 is lost: the sweep goes on without it".to_owned() });
+    let probe = Probe { id: 99, pattern: Pattern::Peer, from: 0, to: 1, bytes: 4096, first_repeat: 0, repeats: 8, take: 0 };
+    story.then(Event::ProbeStarted { probe });
+    (header, story.records)
+}
+
+/// A screen on a session.
+pub fn app((header, records): (Header, Vec<Record>), tab: Tab, level: Level, mode: Mode) -> App {
+    let (look, warnings) = Look::new("dark", BTreeMap::new(), level, None).unwrap();
+    assert_eq!(warnings, [""; 0]);
+    let ui = Ui::new(
+        tab,
+        &SweepSettings { mover: MoverKind::MpiSendrecv, ..SweepSettings::default() },
+        vec![MoverKind::MpiSendrecv, MoverKind::MpiPut],
+    );
+    let mut app = App::new(Model::new(header), ui, look, mode);
+    app.take(records);
+    app.ui.notice = None;
+    app
+}
+
+/// Draw as on a terminal of this size.
+pub fn frame(app: &mut App, width: u16, height: u16) -> Buffer {
+    let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+    app.draw(&mut buffer);
+    buffer
+}
+
+/// The text of a frame, a line each.
+pub fn text(buffer: &Buffer) -> String {
+    let width = usize::from(buffer.area.width).max(1);
+    let lines = buffer.content.chunks(width).map(|row| {
+        let line: String = row.iter().map(ratatui::buffer::Cell::symbol).collect();
+        line.trim_end().to_owned()
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Press keys, written as in the key file and separated by spaces; what the last one asked for comes back.
+pub fn press(app: &mut App, keys: &str) -> Effect {
+    let mut effect = Effect::Nothing;
+    for key in keys.split_whitespace() {
+        let key: Key = key.parse().unwrap();
+        effect = app.input(&Input::Key(KeyEvent::from(key))).effect;
+        frame(app, 120, 40);
+    }
+    effect
+}
