@@ -85,7 +85,13 @@ fn mpi(global: &Global, args: &SweepArgs, mode: Mode, job: Option<Job>) -> Resul
     signals::watch_as_worker().context("could not watch for signals")?;
     let mut chatter = Chatter::begin()?;
     let left = match join(world) {
-        Ok(Role::Worker(worker)) => worker.serve(|| chatter.lines()),
+        Ok(Role::Worker(worker)) => {
+            let mut presence = guard::Presence::default();
+            worker.serve(|| {
+                presence.keep();
+                chatter.lines()
+            })
+        }
         Ok(Role::Root(_)) => bail!("the launcher calls this process another rank than 0, its MPI library does not"),
         Err(error) => {
             chatter.end();

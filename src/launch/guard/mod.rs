@@ -6,10 +6,12 @@
 //! disturbed between probes), 2 the terminal, or the error stream of whoever started the job. It always ends by itself:
 //! when rank 0 lets it go, or after it has said its piece.
 
+mod presence;
 mod see_out;
 mod tell;
 mod watch;
 
+pub use presence::Presence;
 pub use watch::serve;
 
 use std::env;

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::termios::{Termios, tcgetattr};
 
+use super::presence::Door;
 use super::see_out::{self, see_out};
 use super::tell::{Case, Gone, tell};
 use super::{READY, STATUS_ROOM, Status, Word};
@@ -74,6 +75,9 @@ struct Watch<'a> {
     /// reports in the order in which things happened, even if the guard is late
     queue: OwnedFd,
     watched: Vec<Watched>,
+    /// ranks of this host, rank 0 first
+    members: Vec<Member>,
+    door: Option<Door>,
     /// the launcher that was typed
     top: Option<Gone>,
     /// the message waits for the end of that
@@ -83,13 +87,25 @@ struct Watch<'a> {
 
 /// What the queue calls rank 0's socket; processes are called by their place in `watched`.
 const WORDS: u64 = u64::MAX;
+/// What the queue calls the door.
+const DOOR: u64 = u64::MAX - 1;
 
 /// Watch until rank 0 lets go or ends; in the latter case put the terminal back and tell.
 pub(super) fn watch(mut words: UnixStream, status: &File, out: &File) -> io::Result<()> {
     let queue = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     epoll::add(&queue, &words, epoll::EventData::new_u64(WORDS), epoll::EventFlags::IN)?;
-    let (watched, case) = (Vec::new(), Case::default());
-    let mut watch = Watch { out, saved: None, entered: false, queue, watched, top: None, after_launcher: false, case };
+    let mut watch = Watch {
+        out,
+        saved: None,
+        entered: false,
+        queue,
+        watched: Vec::new(),
+        members: Vec::new(),
+        door: None,
+        top: None,
+        after_launcher: false,
+        case: Case::default(),
+    };
     let mut pending = Vec::new();
     words.set_nonblocking(true)?;
     loop {
@@ -148,7 +164,13 @@ impl Watch<'_> {
             Word::Begin { terminal, after_launcher, launchers, rank0 } => {
                 self.after_launcher = after_launcher;
                 self.saved = terminal.then(|| tcgetattr(self.out).ok()).flatten();
-                self.watch(Gone::Rank(Member { rank: 0, host: process::host_name(), pid: rank0 }), rank0);
+                let rank0 = Member { rank: 0, host: process::host_name(), pid: rank0 };
+                self.members.push(rank0.clone());
+                self.watch(Gone::Rank(rank0.clone()), rank0.pid);
+                self.door = launchers.last().and_then(|(pid, _)| Door::open(*pid));
+                if let Some(door) = &self.door {
+                    let _ = epoll::add(&self.queue, &door.listener, epoll::EventData::new_u64(DOOR), epoll::EventFlags::IN);
+                }
                 for (pid, name) in launchers {
                     let launcher = Gone::Launcher(name, pid);
                     self.top = Some(launcher.clone());
@@ -195,7 +217,31 @@ impl Watch<'_> {
         self.case.threads = here.iter().filter(|member| Some(member.pid) == rank0).count();
         for member in here.into_iter().filter(|member| Some(member.pid) != rank0) {
             let pid = member.pid;
+            self.members.push(member.clone());
             self.watch(Gone::Rank(member), pid);
+        }
+    }
+
+    /// A rank came in: its connection closes when it ends, a moment before its process counts as ended.
+    fn admit(&mut self) {
+        while let Some((pid, stream)) = self.door.as_ref().and_then(Door::admit) {
+            let data = epoll::EventData::new_u64(self.watched.len() as u64);
+            let handle = OwnedFd::from(stream);
+            if epoll::add(&self.queue, &handle, data, epoll::EventFlags::RDHUP).is_ok() {
+                // Who it is, rank 0 may tell later.
+                let stranger = Member { rank: usize::MAX, host: process::host_name(), pid };
+                self.watched.push(Watched { who: Gone::Rank(stranger), pid, handle });
+            }
+        }
+    }
+
+    /// Who a watched process is, if rank 0 has told.
+    fn known(&self, watched: &Watched) -> Option<Gone> {
+        match &watched.who {
+            Gone::Rank(member) if member.rank == usize::MAX => {
+                self.members.iter().find(|known| known.pid == watched.pid).cloned().map(Gone::Rank)
+            }
+            who => Some(who.clone()),
         }
     }
 
@@ -212,9 +258,14 @@ impl Watch<'_> {
             let data = { event.data }.u64();
             if data == WORDS {
                 spoke = true;
+                // Its end, in its place among the others'; unless it has said goodbye, which is read after this.
+                let over = { event.flags }.contains(epoll::EventFlags::HUP) && self.case.signal.is_none();
+                ended.extend(self.members.first().filter(|_| over).cloned().map(Gone::Rank));
+            } else if data == DOOR {
+                self.admit();
             } else if let Some(watched) = self.watched.get(data as usize) {
                 epoll::delete(&self.queue, &watched.handle)?;
-                ended.push(watched.who.clone());
+                ended.extend(self.known(watched).filter(|gone| !ended.contains(gone)));
             }
         }
         // Only the first matter: what ends later, ends because of them.
