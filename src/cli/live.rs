@@ -41,7 +41,7 @@ pub(super) enum Mode {
 }
 
 /// Start, whoever this process is.
-pub(super) fn start(global: &Global, args: &SweepArgs, mode: Mode, job: Option<Job>) -> Result<u8> {
+pub(super) fn start(global: &Global, args: &SweepArgs, mode: &Mode, job: Option<Job>) -> Result<u8> {
     let kind = match (args.engine, job) {
         (Some(EngineArg::Threads), _) | (None, None) => EngineKind::Threads,
         (Some(EngineArg::Mpi), _) | (None, Some(_)) => EngineKind::Mpi,
@@ -65,12 +65,12 @@ pub(super) fn start(global: &Global, args: &SweepArgs, mode: Mode, job: Option<J
 }
 
 #[cfg(not(feature = "mpi"))]
-fn mpi(_: &Global, _: &SweepArgs, _: Mode, _: Option<Job>) -> Result<u8> {
+fn mpi(_: &Global, _: &SweepArgs, _: &Mode, _: Option<Job>) -> Result<u8> {
     bail!("this program was built without MPI")
 }
 
 #[cfg(feature = "mpi")]
-fn mpi(global: &Global, args: &SweepArgs, mode: Mode, job: Option<Job>) -> Result<u8> {
+fn mpi(global: &Global, args: &SweepArgs, mode: &Mode, job: Option<Job>) -> Result<u8> {
     use crate::transport::mpi::{Left, Role, join};
     let world = job.map_or(1, |job| job.world);
     if job.is_some() {
@@ -152,8 +152,8 @@ impl House {
     }
 }
 
-fn root(global: &Global, args: &SweepArgs, mode: Mode, job: Option<Job>, engine: impl FnOnce() -> Result<Box<dyn Engine>>) -> Result<u8> {
-    let mut house = House::open(&mode, job.as_ref())?;
+fn root(global: &Global, args: &SweepArgs, mode: &Mode, job: Option<Job>, engine: impl FnOnce() -> Result<Box<dyn Engine>>) -> Result<u8> {
+    let mut house = House::open(mode, job.as_ref())?;
     let done = engine().and_then(|engine| with_engine(global, args, mode, engine, &mut house));
     if let Some(guard) = house.guard.take() {
         match &done {
@@ -196,11 +196,11 @@ struct Done {
 fn with_engine(
     global: &Global,
     args: &SweepArgs,
-    mode: Mode,
+    mode: &Mode,
     engine: Box<dyn Engine>,
     house: &mut House,
 ) -> Result<(Done, Box<dyn Engine>)> {
-    if let Mode::Discover { json } = mode {
+    if let &Mode::Discover { json } = mode {
         let text = super::facts::placement(engine.topology(), json);
         return Ok((Done { code: FINE, text, untidy: false, lost: false }, engine));
     }
@@ -321,7 +321,7 @@ fn resume_command(folder: &Path) -> String {
     format!("{} --resume {}", words.join(" "), session.display())
 }
 
-fn run(global: &Global, mode: Mode, engine: Box<dyn Engine>, house: &mut House, session: Session) -> Result<(Done, Box<dyn Engine>)> {
+fn run(global: &Global, mode: &Mode, engine: Box<dyn Engine>, house: &mut House, session: Session) -> Result<(Done, Box<dyn Engine>)> {
     let Session { store, header, records, settings, start, next_probe, resume } = session;
     let headless = !matches!(mode, Mode::Screen);
     let start = if headless { start.or_else(|| Some(Start::new(settings.clone()))) } else { start };
@@ -368,7 +368,7 @@ fn run(global: &Global, mode: Mode, engine: Box<dyn Engine>, house: &mut House, 
         let text = "nothing was measured\n".to_owned();
         return Ok((Done { code: FINE, text, untidy: false, lost: false }, engine));
     }
-    finish(&mode, &recorder, blemished).map(|done| (done, engine))
+    finish(mode, &recorder, blemished).map(|done| (done, engine))
 }
 
 fn finish(mode: &Mode, recorder: &Recorder, blemished: bool) -> Result<Done> {

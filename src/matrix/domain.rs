@@ -41,17 +41,14 @@ impl Domain {
             return Some(Self { lo: -limit, hi: limit, scale: Scale::Symmetric });
         }
         let (lo, hi) = (quantile(values, 0.02)?, quantile(values, 0.98)?);
-        Some(match metric {
-            // Widened away from the good end, so that a quiet matrix is bright all over.
-            Metric::SmallTime => {
-                let worst = values.iter().copied().fold(hi, f64::max).min(hi * REACH);
-                Self { lo, hi: worst.max(lo * LEAST_RATIO), scale: Scale::Log }
-            }
-            _ => {
-                let worst = values.iter().copied().fold(lo, f64::min).max(lo / REACH);
-                Self { lo: worst.min(hi / LEAST_RATIO), hi, scale: Scale::Linear }
-            }
-        })
+        // Widened away from the good end, so that a quiet matrix is bright all over.
+        if metric == Metric::SmallTime {
+            let worst = values.iter().copied().fold(hi, f64::max).min(hi * REACH);
+            Some(Self { lo, hi: worst.max(lo * LEAST_RATIO), scale: Scale::Log })
+        } else {
+            let worst = values.iter().copied().fold(lo, f64::min).max(lo / REACH);
+            Some(Self { lo: worst.min(hi / LEAST_RATIO), hi, scale: Scale::Linear })
+        }
     }
 
     /// Where `value` lies: 0 to 1, or -1 to 1 if symmetric; clipped.

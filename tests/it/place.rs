@@ -108,6 +108,7 @@ impl Place {
     }
 
     /// Sockets of jobs that run here.
+    #[cfg(feature = "mpi")]
     pub fn sockets(&self) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(self.runtime().join("toposcope")) else { return Vec::new() };
         entries.flatten().map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "sock")).collect()
@@ -143,6 +144,7 @@ impl Place {
         command
     }
 
+    #[allow(clippy::unused_self, reason = "what runs here is started here")]
     pub fn start(&self, command: &mut Command) -> Run {
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
         let (stdout, stderr) = (child.stdout.take().map(Stream::of).unwrap(), child.stderr.take().map(Stream::of).unwrap());

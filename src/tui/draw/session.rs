@@ -78,8 +78,7 @@ fn facts(scene: &Scene<'_>, columns: u16) -> Vec<Line<'static>> {
         rows.push(("sweep".to_owned(), format!("{} · {} repeats · window {} · seed {}", s.mover.name(), s.repeats, s.window, s.seed)));
     }
     rows.push(("samples".to_owned(), scene.model.cells.samples().to_string()));
-    let all = header.software.iter().chain(&header.environment);
-    rows.extend(all.map(|(key, value)| (plain(key), plain(value))));
+    rows.extend(header.software.iter().map(|(key, value)| (plain(key), plain(value))));
     let columns = usize::from(columns);
     let names = rows.iter().map(|(name, _)| super::text::width(name)).max().unwrap_or(0).min(columns / 2);
     let mut lines = Vec::new();
@@ -87,6 +86,19 @@ fn facts(scene: &Scene<'_>, columns: u16) -> Vec<Line<'static>> {
         for (i, part) in wrap(&value, columns.saturating_sub(names + 3)).into_iter().enumerate() {
             let name = if i == 0 { left(&name, names) } else { " ".repeat(names) };
             lines.push(Line::from(vec![span(format!(" {name} "), look.dim()), span(part, look.text())]));
+        }
+    }
+    // Names of variables are long, and differ at their ends.
+    for (name, value) in &header.environment {
+        let (name, value) = (plain(name), plain(value));
+        let beside = super::text::width(&name) + super::text::width(&value) + 2 <= columns;
+        let name = span(format!(" {} ", cut(&name, columns.saturating_sub(2))), look.dim());
+        if beside {
+            lines.push(Line::from(vec![name, span(value, look.text())]));
+        } else {
+            lines.push(Line::from(name));
+            let parts = wrap(&value, columns.saturating_sub(4));
+            lines.extend(parts.into_iter().map(|part| Line::from(span(format!("   {part}"), look.text()))));
         }
     }
     lines

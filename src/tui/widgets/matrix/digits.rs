@@ -134,7 +134,7 @@ fn draw_lines(view: &MatrixView<'_>, layout: &Layout, buffer: &mut Buffer) {
         }
     }
     for &x in &layout.lines.0 {
-        for y in layout.area.y..(bottom.0 + bottom.1) / 2 {
+        for y in layout.area.y..bottom.0 / 2 + bottom.1 / 2 {
             buffer.set_string(x, y, if layout.lines.1.contains(&y) { "┼" } else { "┊" }, style);
         }
     }
