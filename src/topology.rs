@@ -25,7 +25,7 @@ pub struct Placement {
     pub cache: u64,
 }
 
-/// How far apart two ranks are. Finer classes (NVL, PIX, PXB, PHB, NODE, SYS) join these when PCIe is discovered.
+/// How far apart two ranks are. Finer classes (NVL, PIX, PXB, PHB, NODE, SYS) join these when `PCIe` is discovered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -22,7 +22,7 @@ job's processes. Exit codes: 0 fine, 1 something was not measured as asked or a 
 
 #[derive(Debug, Args)]
 pub struct Global {
-    /// Folder of the session (default: a new one below $XDG_DATA_HOME/toposcope/sessions)
+    /// Folder of the session (default: a new one below `$XDG_DATA_HOME/toposcope/sessions`)
     #[arg(long, global = true, value_name = "DIR")]
     pub session: Option<PathBuf>,
     /// Theme of the screen; see `toposcope themes`

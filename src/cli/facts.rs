@@ -54,6 +54,7 @@ pub(super) fn keys() -> Result<u8> {
 
 /// The themes there are.
 #[cfg(feature = "tui")]
+#[allow(clippy::unnecessary_wraps, reason = "its twin for a program without the screen fails")]
 pub(super) fn themes() -> Result<u8> {
     let themes = crate::tui::theme::Themes::new(super::look::themes());
     let text: Vec<String> = themes.names().into_iter().map(|name| name + "\n").collect();
@@ -67,11 +68,11 @@ pub(super) fn themes() -> Result<u8> {
 }
 
 /// A schema of what this program writes.
-pub(super) fn schema(of: SchemaOf) -> Result<u8> {
+pub(super) fn schema(of: SchemaOf) -> u8 {
     print(match of {
         SchemaOf::Calibration => crate::export::CALIBRATION_SCHEMA,
         SchemaOf::Header => crate::session::HEADER_SCHEMA,
         SchemaOf::Event => crate::session::EVENT_SCHEMA,
     });
-    Ok(FINE)
+    FINE
 }

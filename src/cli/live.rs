@@ -41,7 +41,7 @@ pub(super) enum Mode {
 }
 
 /// Start, whoever this process is.
-pub(super) fn start(global: &Global, args: &SweepArgs, mode: Mode, job: Option<Job>) -> Result<u8> {
+pub(super) fn start(global: &Global, args: &SweepArgs, mode: &Mode, job: Option<Job>) -> Result<u8> {
     let kind = match (args.engine, job) {
         (Some(EngineArg::Threads), _) | (None, None) => EngineKind::Threads,
         (Some(EngineArg::Mpi), _) | (None, Some(_)) => EngineKind::Mpi,
@@ -65,12 +65,12 @@ pub(super) fn start(global: &Global, args: &SweepArgs, mode: Mode, job: Option<J
 }
 
 #[cfg(not(feature = "mpi"))]
-fn mpi(_: &Global, _: &SweepArgs, _: Mode, _: Option<Job>) -> Result<u8> {
+fn mpi(_: &Global, _: &SweepArgs, _: &Mode, _: Option<Job>) -> Result<u8> {
     bail!("this program was built without MPI")
 }
 
 #[cfg(feature = "mpi")]
-fn mpi(global: &Global, args: &SweepArgs, mode: Mode, job: Option<Job>) -> Result<u8> {
+fn mpi(global: &Global, args: &SweepArgs, mode: &Mode, job: Option<Job>) -> Result<u8> {
     use crate::transport::mpi::{Left, Role, join};
     let world = job.map_or(1, |job| job.world);
     if job.is_some() {
@@ -158,11 +158,11 @@ impl House {
     }
 }
 
-fn root(global: &Global, args: &SweepArgs, mode: Mode, job: Option<Job>, engine: impl FnOnce() -> Result<Box<dyn Engine>>) -> Result<u8> {
-    let mut house = House::open(&mode, job.as_ref())?;
+fn root(global: &Global, args: &SweepArgs, mode: &Mode, job: Option<Job>, engine: impl FnOnce() -> Result<Box<dyn Engine>>) -> Result<u8> {
+    let mut house = House::open(mode, job.as_ref())?;
     let (done, mut engine) = match engine() {
         Ok(engine) => {
-            let (done, engine) = with_engine(global, args, &mode, engine, &mut house);
+            let (done, engine) = with_engine(global, args, mode, engine, &mut house);
             (done, Some(engine))
         }
         Err(error) => (Err(error), None),

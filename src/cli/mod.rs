@@ -59,9 +59,9 @@ pub fn main() -> ExitCode {
 fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {
     let Cli { global, sweep, command } = cli;
     match command {
-        None => live::start(&global, &sweep, live::Mode::Screen, job),
-        Some(Commands::Sweep { sweep, out, json }) => live::start(&global, &sweep, live::Mode::Headless { out, json }, job),
-        Some(Commands::Discover { json }) => live::start(&global, &sweep, live::Mode::Discover { json }, job),
+        None => live::start(&global, &sweep, &live::Mode::Screen, job),
+        Some(Commands::Sweep { sweep, out, json }) => live::start(&global, &sweep, &live::Mode::Headless { out, json }, job),
+        Some(Commands::Discover { json }) => live::start(&global, &sweep, &live::Mode::Discover { json }, job),
         Some(Commands::Run(run)) => job::run(&global, &run),
         Some(Commands::Attach { socket }) => job::attach(&global, socket.as_deref()),
         Some(Commands::Open { session }) => files::open(&global, &session),
@@ -71,7 +71,7 @@ fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {
         Some(Commands::Doctor { json }) => facts::doctor(json),
         Some(Commands::Keys) => facts::keys(),
         Some(Commands::Themes) => facts::themes(),
-        Some(Commands::Schema { of }) => facts::schema(of),
+        Some(Commands::Schema { of }) => Ok(facts::schema(of)),
         Some(Commands::Guard) => Ok(u8::try_from(crate::launch::guard::serve()).unwrap_or(FOUND)),
     }
 }

@@ -31,8 +31,11 @@ fn counts(model: &Model) -> Counts {
     counts
 }
 
-/// The slowest and fastest pair at the largest size that has a good sample: (from, to, bytes per second) each.
-fn extremes(model: &Model) -> Option<(u64, [(usize, usize, f64); 2])> {
+/// Sender, receiver, bytes per second.
+type Rated = (usize, usize, f64);
+
+/// The slowest and fastest pair at the largest size that has a good sample.
+fn extremes(model: &Model) -> Option<(u64, [Rated; 2])> {
     let pairs = |bytes: u64| {
         let peers = model.cells.iter().filter(|(cell, _)| cell.pattern == Pattern::Peer);
         peers.filter_map(move |(cell, sizes)| {

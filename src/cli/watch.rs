@@ -53,7 +53,7 @@ impl Watched<'_> {
     pub(super) fn begin(self, global: &Global, house: &mut House, recorder: &Rc<RefCell<Recorder>>) -> Result<Watchers> {
         let (socket, engine) = (self.serve(recorder), self.header.engine);
         let screen = house.terminal.take().map(|terminal| terminal.enter(house.guard.clone())).transpose()?;
-        let handle = screen.as_ref().map(|screen| screen.handle());
+        let handle = screen.as_ref().map(terminal::Screen::handle);
         let (on_signal, guard) = (handle.clone(), house.guard.clone());
         signals::watch(move |caught| {
             if let Some(screen) = &on_signal {

@@ -1,6 +1,6 @@
 //! A grid of characters -> SVG, so that pictures come from what the screen draws.
 //!
-//! Every run of text has its place and length in numbers, so that no font can shift a column; blocks and shades are drawn
+//! Every word has its place and length in numbers, so that no font can shift a column; blocks and shades are drawn
 //! as rectangles, so that they join.
 
 use std::fmt::Write;
@@ -9,8 +9,9 @@ use crate::ramp::Rgb;
 
 /// Size of a cell, in the units of the picture.
 const CELL: (usize, usize) = (10, 20);
-/// Size of the font, and how far its baseline is below the top of a cell.
-const FONT: (usize, usize) = (16, 15);
+/// Size of the font, at which the common monospaced fonts (0.602 of it a column) are as wide as a cell even where a viewer
+/// does not know `textLength`; and how far the baseline is below the top of a cell.
+const FONT: (f64, usize) = (16.61, 15);
 /// How much of its colour dim text keeps.
 const DIM: f64 = 0.6;
 
@@ -146,7 +147,8 @@ fn block(symbol: &str) -> Option<(usize, usize, usize, usize, f64)> {
     })
 }
 
-/// Text of a row: a run of equal looks without gaps is one element. What a font may draw in another width stands alone.
+/// Text of a row: a word of equal looks is one element, so that a font of another width shifts nothing after it. What may be
+/// wider or narrower than a letter, or come from another font, stands alone in the middle of its cell.
 fn texts(canvas: &Canvas, row: usize, out: &mut String) {
     let look = |glyph: &Glyph| Look { fg: canvas.colors(glyph).0, bold: glyph.bold, underline: glyph.underline };
     let blank = |glyph: &Glyph| glyph.symbol.trim().is_empty() && !glyph.underline || block(&glyph.symbol).is_some();
@@ -165,29 +167,42 @@ fn texts(canvas: &Canvas, row: usize, out: &mut String) {
                 end += 1;
             }
             if plain(glyph) {
-                let joins = |next: &Glyph| plain(next) && !line(next) && look(next) == look(glyph) && (!blank(next) || next.symbol == " ");
+                // Only an underline goes on through spaces.
+                let joins = |next: &Glyph| plain(next) && !line(next) && look(next) == look(glyph) && !blank(next);
                 while cells.get(end).is_some_and(joins) {
                     end += 1;
                 }
             }
             let text: String = cells[start..end].iter().map(|glyph| glyph.symbol.as_str()).collect();
             let text = if glyph.underline { text.as_str() } else { text.trim_end() };
-            let columns = if plain(glyph) { text.len() } else { end - start };
-            element(out, (start * CELL.0, row * CELL.1 + FONT.1), columns * CELL.0, text, look(glyph));
+            let y = row * CELL.1 + FONT.1;
+            if plain(glyph) {
+                element(out, (start * CELL.0, y), Fit::Length(text.len() * CELL.0), text, look(glyph));
+            } else {
+                element(out, ((start + end) * CELL.0 / 2, y), Fit::Centred, text, look(glyph));
+            }
         }
         start = end;
     }
 }
 
-fn element(out: &mut String, (x, y): (usize, usize), length: usize, text: &str, look: Look) {
+/// How a text is kept where it belongs.
+#[derive(Clone, Copy)]
+enum Fit {
+    /// from its place on, as long as this
+    Length(usize),
+    /// its place is its middle
+    Centred,
+}
+
+fn element(out: &mut String, (x, y): (usize, usize), fit: Fit, text: &str, look: Look) {
+    let fit = match fit {
+        Fit::Length(length) => format!("textLength=\"{length}\" lengthAdjust=\"spacingAndGlyphs\""),
+        Fit::Centred => "text-anchor=\"middle\"".to_owned(),
+    };
     let bold = if look.bold { " font-weight=\"bold\"" } else { "" };
     let underline = if look.underline { " text-decoration=\"underline\"" } else { "" };
-    let _ = writeln!(
-        out,
-        "<text x=\"{x}\" y=\"{y}\" textLength=\"{length}\" lengthAdjust=\"spacingAndGlyphs\" fill=\"{}\"{bold}{underline}>{}</text>",
-        hex(look.fg),
-        escape(text)
-    );
+    let _ = writeln!(out, "<text x=\"{x}\" y=\"{y}\" {fit} fill=\"{}\"{bold}{underline}>{}</text>", hex(look.fg), escape(text));
 }
 
 /// Which ways the lines of a box-drawing character go from the middle: left, right, up, down; and if they are dashed or heavy.
@@ -287,9 +302,25 @@ mod tests {
         canvas.cells[7].bold = true;
         let svg = svg(&canvas, "");
         let texts = lines(&svg, "<text");
-        assert_eq!(texts.len(), 2, "{svg}");
-        assert!(texts[0].contains("x=\"0\" y=\"15\" textLength=\"50\"") && texts[0].ends_with(">ab cd</text>"), "{}", texts[0]);
-        assert!(texts[1].contains("x=\"70\"") && texts[1].contains("font-weight=\"bold\""));
+        assert_eq!(texts.len(), 3, "{svg}");
+        assert!(texts[0].contains("x=\"0\" y=\"15\" textLength=\"20\"") && texts[0].ends_with(">ab</text>"), "{}", texts[0]);
+        assert!(texts[1].contains("x=\"30\"") && texts[1].ends_with(">cd</text>"), "{}", texts[1]);
+        assert!(texts[2].contains("x=\"70\"") && texts[2].contains("font-weight=\"bold\""));
+    }
+
+    #[test]
+    fn what_is_no_letter_stands_in_the_middle_of_its_cell() {
+        let svg = svg(&canvas(10, &["4.0 × 3→1 "]), "");
+        let texts = lines(&svg, "<text");
+        let told: Vec<(&str, &str)> = texts
+            .iter()
+            .map(|line| {
+                let after = |tag: &str| line.split_once(tag).unwrap().1;
+                (after("x=\"").split_once('"').unwrap().0, after(">").split_once('<').unwrap().0)
+            })
+            .collect();
+        assert_eq!(told, [("0", "4.0"), ("45", "×"), ("60", "3"), ("75", "→"), ("80", "1")], "{svg}");
+        assert_eq!(svg.matches("text-anchor=\"middle\"").count(), 2);
     }
 
     #[test]

@@ -3,6 +3,10 @@ use super::Metric;
 /// Below this ratio of its ends a domain is widened: it would paint noise in all colours.
 const LEAST_RATIO: f64 = 1.1;
 
+/// How far beyond its percentile the bad end may reach: what is slow must not look like what is merely slower than the rest,
+/// and one value near 0 must not take all colours.
+const REACH: f64 = 4.0;
+
 /// Below this number nothing is clipped: each value is worth its own colour, and one slow link may be all there is to see.
 const ENOUGH: usize = 100;
 
@@ -26,7 +30,8 @@ pub struct Domain {
 }
 
 impl Domain {
-    /// From the 2nd to the 98th percentile of `values` (from end to end of fewer than 100), which are reordered; `None` if there are none.
+    /// From the 2nd to the 98th percentile of `values`, which are reordered; `None` if there are none. The bad end goes on to
+    /// the worst value, but not beyond 4 times its percentile. Fewer than 100 values reach from end to end.
     pub fn robust(metric: Metric, values: &mut [f64]) -> Option<Self> {
         if metric == Metric::Asymmetry {
             for value in values.iter_mut() {
@@ -36,11 +41,14 @@ impl Domain {
             return Some(Self { lo: -limit, hi: limit, scale: Scale::Symmetric });
         }
         let (lo, hi) = (quantile(values, 0.02)?, quantile(values, 0.98)?);
-        Some(match metric {
-            // Widened away from the good end, so that a quiet matrix is bright all over.
-            Metric::SmallTime => Self { lo, hi: hi.max(lo * LEAST_RATIO), scale: Scale::Log },
-            _ => Self { lo: lo.min(hi / LEAST_RATIO), hi, scale: Scale::Linear },
-        })
+        // Widened away from the good end, so that a quiet matrix is bright all over.
+        if metric == Metric::SmallTime {
+            let worst = values.iter().copied().fold(hi, f64::max).min(hi * REACH);
+            Some(Self { lo, hi: worst.max(lo * LEAST_RATIO), scale: Scale::Log })
+        } else {
+            let worst = values.iter().copied().fold(lo, f64::min).max(lo / REACH);
+            Some(Self { lo: worst.min(hi / LEAST_RATIO), hi, scale: Scale::Linear })
+        }
     }
 
     /// Where `value` lies: 0 to 1, or -1 to 1 if symmetric; clipped.
@@ -80,8 +88,20 @@ mod tests {
         values[7] = 1.0;
         values[8] = 1e15;
         let domain = Domain::robust(Metric::Bandwidth, &mut values).unwrap();
-        assert!(domain.lo >= 10e9 && domain.hi <= 30e9, "{domain:?}");
+        assert!(domain.lo >= 2.5e9 && domain.hi <= 30e9, "{domain:?}");
         assert!(domain.position(1.0).abs() < 1e-12 && (domain.position(1e15) - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_slow_value_among_many_has_a_colour_of_its_own() {
+        let mut values: Vec<f64> = (0..200).map(|i| if i % 5 == 0 { 50e9 } else { 12e9 }).collect();
+        values[7] = 4e9;
+        let domain = Domain::robust(Metric::Bandwidth, &mut values).unwrap();
+        assert!(domain.position(4e9).abs() < 1e-12 && domain.position(12e9) > 0.15, "{domain:?}");
+        let mut times: Vec<f64> = vec![2e-6; 200];
+        times[7] = 7e-6;
+        let domain = Domain::robust(Metric::SmallTime, &mut times).unwrap();
+        assert!((domain.position(7e-6) - 1.0).abs() < 1e-9 && domain.position(2e-6) < 0.1, "{domain:?}");
     }
 
     #[test]

@@ -135,7 +135,7 @@ impl Grid {
         self.block(self.levels.len(), 0, 0)
     }
 
-    /// The values between which colours are spread: percentiles 2 to 98 of the known off-diagonal values, followed
+    /// The values between which colours are spread ([`Domain::robust`] of the known off-diagonal values), followed
     /// when a twentieth of them has changed. `None` before the first value.
     pub fn domain(&self) -> Option<Domain> {
         self.domain

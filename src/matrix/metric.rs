@@ -37,7 +37,7 @@ impl Metric {
     /// A heading with the unit, for values that reach up to `largest`.
     pub fn title(self, largest: f64) -> String {
         match self {
-            Self::Bandwidth => "bandwidth, GB/s".to_owned(),
+            Self::Bandwidth => format!("bandwidth, {}", self.unit(largest).name),
             Self::SmallTime => format!("small-message time, {}", self.unit(largest).name),
             Self::Asymmetry => "asymmetry, ln(B(i→j)/B(j→i))".to_owned(),
         }
@@ -75,6 +75,8 @@ impl Metric {
     /// The unit for values that reach up to `largest`.
     pub fn unit(self, largest: f64) -> Unit {
         match self {
+            // A matrix of small numbers reads badly; where any value reaches 1 GB/s, that is the unit.
+            Self::Bandwidth if largest < 1e9 => Unit { name: "MB/s", scale: 1e6 },
             Self::Bandwidth => Unit { name: "GB/s", scale: 1e9 },
             Self::SmallTime if largest < 1e-6 => Unit { name: "ns", scale: 1e-9 },
             Self::SmallTime if largest < 1e-2 || !largest.is_finite() => Unit { name: "µs", scale: 1e-6 },
@@ -87,7 +89,7 @@ impl Metric {
     /// A value as digits, without its unit: `53.9`, `12.3`, `-1.92`.
     pub fn format(self, value: f64, unit: Unit) -> String {
         match self {
-            Self::Bandwidth => format_gbps(value),
+            Self::Bandwidth => format_gbps(value / unit.scale * 1e9),
             Self::Asymmetry => format!("{value:+.2}"),
             Self::SmallTime => {
                 let value = value / unit.scale;
@@ -122,6 +124,8 @@ mod tests {
             assert_eq!(Metric::SmallTime.format(value, unit), text);
         }
         assert_eq!(Metric::Bandwidth.format(53.9e9, Metric::Bandwidth.unit(1e9)), "53.9");
+        assert_eq!(Metric::Bandwidth.format(35.9e6, Metric::Bandwidth.unit(95.7e6)), "35.9");
+        assert_eq!((Metric::Bandwidth.title(95.7e6).as_str(), Metric::Bandwidth.unit(f64::NAN).name), ("bandwidth, MB/s", "GB/s"));
         assert_eq!(Metric::Asymmetry.format(-1.918, Metric::Asymmetry.unit(1.0)), "-1.92");
         assert_eq!(Metric::SmallTime.title(5e-4), "small-message time, µs");
     }

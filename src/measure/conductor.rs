@@ -289,7 +289,7 @@ impl<'a> Conductor<'a> {
                 }
             }
             Err(error) => {
-                reports.push(Report::Probe(ProbeReport { probe: probe.id, repeats: Vec::new(), end: End::Waived(error.to_string()) }))
+                reports.push(Report::Probe(ProbeReport { probe: probe.id, repeats: Vec::new(), end: End::Waived(error.to_string()) }));
             }
         }
         if quiet {

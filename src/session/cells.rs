@@ -106,7 +106,7 @@ const fn severity(status: Status) -> u8 {
 /// Every cell of every pattern that has a sample.
 #[derive(Debug, Clone, Default)]
 pub struct Cells {
-    cells: HashMap<Cell, Vec<SizeCell>>,
+    known: HashMap<Cell, Vec<SizeCell>>,
     sizes: Vec<u64>,
     samples: u64,
 }
@@ -129,12 +129,12 @@ impl Cells {
 
     /// What is known of a cell, by size ascending.
     pub fn sizes_of(&self, cell: Cell) -> &[SizeCell] {
-        self.cells.get(&cell).map_or(&[], Vec::as_slice)
+        self.known.get(&cell).map_or(&[], Vec::as_slice)
     }
 
     /// All cells, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (Cell, &[SizeCell])> {
-        self.cells.iter().map(|(&cell, sizes)| (cell, sizes.as_slice()))
+        self.known.iter().map(|(&cell, sizes)| (cell, sizes.as_slice()))
     }
 
     /// Take in the samples of a probe; the cells that they belong to, usually one.
@@ -159,7 +159,7 @@ impl Cells {
         if let Err(at) = self.sizes.binary_search(&bytes) {
             self.sizes.insert(at, bytes);
         }
-        let sizes = self.cells.entry(cell).or_default();
+        let sizes = self.known.entry(cell).or_default();
         let at = sizes.binary_search_by_key(&bytes, |size| size.bytes).unwrap_or_else(|at| {
             sizes.insert(at, SizeCell { bytes, shots: Vec::new(), take, count: 0, median: f64::NAN, status: Status::Ok });
             at

@@ -44,6 +44,21 @@ impl App {
         Self { model, ui, view, look, mode, player, hits: HitMap::default() }
     }
 
+    #[cfg(test)]
+    pub(super) fn set_look(&mut self, look: Look) {
+        self.look = look;
+    }
+
+    #[cfg(test)]
+    pub(super) fn view(&self) -> &View {
+        &self.view
+    }
+
+    #[cfg(test)]
+    pub(super) fn theme(&self) -> &super::theme::Theme {
+        &self.look.theme
+    }
+
     /// Tell what was wrong with a theme's file.
     pub fn warn(&mut self, warnings: &[String]) {
         if let Some(first) = warnings.first() {
@@ -128,6 +143,7 @@ impl App {
 
     /// Draw a frame, and remember what lies where.
     pub fn draw(&mut self, buf: &mut Buffer) {
+        self.view.insight.settle();
         let scene =
             Scene { model: &self.model, view: &self.view, ui: &self.ui, look: &self.look, mode: self.mode, player: self.player.as_ref() };
         let area = buf.area;

@@ -135,6 +135,41 @@ pub fn three() -> (Header, Vec<Record>) {
     (header, story.records)
 }
 
+/// `n` ranks, `per_host` a host, measured at one size: rank 1 receives slowly, the last but one sends slowly, one pair is slow.
+pub fn spread(n: usize, per_host: usize) -> (Header, Vec<Record>) {
+    let hosts: Vec<String> = (0..n).map(|rank| format!("cell{:02}", rank / per_host)).collect();
+    let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
+    let header = header("spread", &hosts);
+    let settings = SweepSettings { sizes: vec![16 << 20], mover: MoverKind::MpiSendrecv, ..SweepSettings::default() };
+    let mut story = Story::new(&settings);
+    for (from, to) in (0..n).flat_map(|from| (0..n).map(move |to| (from, to))) {
+        let usual = match (from == to, from / per_host == to / per_host) {
+            (true, _) => 90.0,
+            (_, true) => 50.0,
+            _ => 12.0,
+        };
+        let slow = match (from, to) {
+            (from, to) if from == to => 1.0,
+            (from, _) if n > 2 && from == n - 2 => 0.3,
+            (_, 1) => 0.5,
+            (0, to) if to == n / 2 + 1 => 0.4,
+            _ => 1.0,
+        };
+        let noise = 1.0 + ((from * 7 + to * 3) % 8) as f64 / 100.0;
+        story.probe(&header.topology, (from, to), 16 << 20, Some(usual * slow * noise));
+    }
+    story.then(Event::SweepEnded { outcome: Outcome::Complete, reason: String::new() });
+    (header, story.records)
+}
+
+/// The session that was measured in the laboratory: node4 (rank 3) sends at 200 Mbit/s, node2 (rank 1) receives at 300, all
+/// else at 800.
+pub fn lab() -> (Header, Vec<Record>) {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions/lab-4x4");
+    let recorded = crate::session::store::read(&folder).unwrap();
+    (recorded.header, recorded.records)
+}
+
 /// A screen on a session.
 pub fn app((header, records): (Header, Vec<Record>), tab: Tab, level: Level, mode: Mode) -> App {
     let (look, warnings) = Look::new("dark", BTreeMap::new(), level, None).unwrap();

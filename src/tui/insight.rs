@@ -1,8 +1,18 @@
-//! What stands out in the matrix, kept up to date cell by cell: slow pairs, one-sided pairs, failed pairs.
+//! What stands out in the matrix, kept up to date cell by cell: slow ranks, slow pairs, one-sided pairs, failed pairs.
+
+mod finding;
+mod lines;
+#[cfg(test)]
+mod tests;
+
+pub use finding::{Findings, SlowLine};
+pub use lines::Way;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::topology::PathClass;
+
+use lines::Lines;
 
 /// A pair and how it compares with the pairs of its path class.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,13 +84,12 @@ impl Class {
         }
     }
 
-    /// Median, to 1 % when the pairs are many.
+    /// Median, to 1 % when the pairs are many. Of an even number the upper one of the middle: a value that was measured,
+    /// and where half of the pairs are slow, not half way to them.
     fn typical(&self) -> Option<f64> {
         let n = self.order.len();
         if n <= EXACT {
-            let upper = self.order.iter().nth(n / 2).map(|&(bits, ..)| f64::from_bits(bits))?;
-            let lower = self.order.iter().nth(n.saturating_sub(1) / 2).map_or(upper, |&(bits, ..)| f64::from_bits(bits));
-            return Some(f64::midpoint(lower, upper));
+            return self.order.iter().nth(n / 2).map(|&(bits, ..)| f64::from_bits(bits));
         }
         let mut before = 0;
         self.steps.iter().find_map(|(&step, &count)| {
@@ -93,14 +102,26 @@ impl Class {
 /// Everything that stands out, for one size.
 #[derive(Debug, Clone, Default)]
 pub struct Insight {
-    known: HashMap<(usize, usize), f64>,
+    known: HashMap<(usize, usize), (f64, PathClass)>,
     classes: BTreeMap<PathClass, Class>,
+    lines: Lines,
     skews: BTreeSet<(u64, usize, usize)>,
     failed: BTreeSet<(usize, usize)>,
+    /// host of every rank; ranks of a host that are slow together are told together
+    node_of: Vec<usize>,
+    findings: Findings,
+    /// cells have changed since the findings were made
+    stale: bool,
 }
 
 impl Insight {
-    /// Tell a cell's bandwidth, bytes per second (`None` if it has none), and whether its last measurement failed.
+    /// Nothing known yet of ranks on these hosts: `node_of[rank]`.
+    pub fn new(node_of: Vec<usize>) -> Self {
+        Self { node_of, ..Self::default() }
+    }
+
+    /// Tell a cell's bandwidth, bytes per second (`None` if it has none), and whether its last measurement failed. O(log n),
+    /// or O(n) where the best of a rank's cells becomes slower.
     pub fn set(&mut self, class: PathClass, from: usize, to: usize, rate: Option<f64>, failed: bool) {
         if failed {
             self.failed.insert((from, to));
@@ -109,13 +130,15 @@ impl Insight {
         }
         let rate = rate.filter(|rate| rate.is_finite() && *rate > 0.0);
         let old = match rate {
-            Some(rate) => self.known.insert((from, to), rate),
+            Some(rate) => self.known.insert((from, to), (rate, class)),
             None => self.known.remove(&(from, to)),
         };
+        let old = old.map(|(rate, _)| rate);
         if old == rate {
             return;
         }
-        let back = self.known.get(&(to, from)).copied().filter(|_| from != to);
+        self.stale = true;
+        let back = self.rate(to, from).filter(|_| from != to);
         let of_class = self.classes.entry(class).or_default();
         if let Some(old) = old {
             of_class.remove(old, from, to);
@@ -129,6 +152,13 @@ impl Insight {
                 self.skews.insert(skew_key(from, to, rate, back));
             }
         }
+        if from != to {
+            self.lines.change(&self.known, class, (from, to), old, rate);
+        }
+    }
+
+    fn rate(&self, from: usize, to: usize) -> Option<f64> {
+        self.known.get(&(from, to)).map(|&(rate, _)| rate)
     }
 
     /// Typical bandwidth of a path class, bytes per second.
@@ -136,23 +166,16 @@ impl Insight {
         self.classes.get(&class)?.typical()
     }
 
-    /// The pairs that are slowest for their path class, slowest first. Copies within a rank are no pairs.
-    pub fn slowest(&self, count: usize) -> Vec<Slow> {
-        let mut slow: Vec<Slow> = Vec::new();
-        for (&class, pairs) in self.classes.iter().filter(|(class, _)| **class != PathClass::Local) {
-            let Some(typical) = pairs.typical() else { continue };
-            let first = pairs.order.iter().take(count);
-            slow.extend(first.map(|&(bits, from, to)| Slow { from, to, class, rate: f64::from_bits(bits), typical }));
-        }
-        slow.sort_by(|a, b| a.share().total_cmp(&b.share()).then(a.rate.total_cmp(&b.rate)));
-        slow.truncate(count);
-        slow
+    /// Largest bandwidth between two ranks, bytes per second; NaN before the first.
+    pub fn best(&self) -> f64 {
+        let pairs = self.classes.iter().filter(|(class, _)| **class != PathClass::Local);
+        pairs.filter_map(|(_, pairs)| pairs.order.last()).map(|&(bits, ..)| f64::from_bits(bits)).fold(f64::NAN, f64::max)
     }
 
-    /// The pairs whose directions differ most.
-    pub fn skewest(&self, count: usize) -> Vec<Skew> {
-        let rate = |from, to| self.known.get(&(from, to)).copied().unwrap_or(f64::NAN);
-        self.skews.iter().rev().take(count).map(|&(_, from, to)| Skew { from, to, rate: rate(from, to), back: rate(to, from) }).collect()
+    /// The pairs whose directions differ, most first.
+    fn skews(&self) -> impl Iterator<Item = Skew> {
+        let rate = |from, to| self.rate(from, to).unwrap_or(f64::NAN);
+        self.skews.iter().rev().map(move |&(_, from, to)| Skew { from, to, rate: rate(from, to), back: rate(to, from) })
     }
 
     /// Pairs without a good measurement that were tried: how many, and the first few.
@@ -160,12 +183,26 @@ impl Insight {
         (self.failed.len(), self.failed.iter().take(count).copied().collect())
     }
 
-    /// Pairs worth a look, most urgent first: failed ones, slow ones, one-sided ones; each once.
+    /// Bring the findings up to date, in about O(n); before a frame, and only if a cell has changed.
+    pub fn settle(&mut self) {
+        if std::mem::take(&mut self.stale) {
+            self.findings = self.find();
+        }
+    }
+
+    /// What stood out when it was last settled.
+    pub fn findings(&self) -> &Findings {
+        &self.findings
+    }
+
+    /// Pairs worth a look, most urgent first: failed ones, those of slow ranks, slow ones, one-sided ones; each once.
     pub fn suspects(&self) -> Vec<(usize, usize)> {
-        let slow = self.slowest(3).into_iter().map(|slow| (slow.from, slow.to));
-        let skew = self.skewest(3).into_iter().map(|skew| (skew.from, skew.to));
+        let found = &self.findings;
+        let lines = found.lines.iter().map(|line| line.pair);
+        let slow = found.pairs.iter().take(3).map(|slow| (slow.from, slow.to));
+        let skew = found.skews.iter().take(3).map(|skew| (skew.from, skew.to));
         let mut seen = Vec::new();
-        for pair in self.failed.iter().take(8).copied().chain(slow).chain(skew) {
+        for pair in self.failed.iter().take(8).copied().chain(lines).chain(slow).chain(skew) {
             if !seen.contains(&pair) {
                 seen.push(pair);
             }
@@ -183,56 +220,4 @@ fn skew_key(from: usize, to: usize, rate: f64, back: f64) -> (u64, usize, usize)
     let amount = (rate / back).ln().abs().to_bits();
     // The slow direction first; of equals, the lower rank.
     if rate < back || (rate.to_bits() == back.to_bits() && from < to) { (amount, from, to) } else { (amount, to, from) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slow_means_slow_for_its_path() {
-        let mut insight = Insight::default();
-        for (class, from, to, rate) in [
-            (PathClass::IntraNode, 0, 1, 10e9),
-            (PathClass::IntraNode, 1, 0, 4e9),
-            (PathClass::IntraNode, 2, 3, 10e9),
-            (PathClass::InterNode, 0, 2, 1e9),
-            (PathClass::InterNode, 2, 0, 1e9),
-            (PathClass::Local, 0, 0, 1.0),
-        ] {
-            insight.set(class, from, to, Some(rate), false);
-        }
-        let slow = insight.slowest(1)[0];
-        assert_eq!((slow.from, slow.to), (1, 0));
-        assert!((slow.share() - 0.4).abs() < 1e-9);
-        let skew = insight.skewest(1)[0];
-        assert_eq!((skew.from, skew.to), (1, 0));
-        assert!((skew.ratio() - 2.5).abs() < 1e-9);
-    }
-
-    #[test]
-    fn a_newer_value_replaces_the_older_one() {
-        let mut insight = Insight::default();
-        insight.set(PathClass::InterNode, 0, 1, Some(1e9), false);
-        insight.set(PathClass::InterNode, 1, 0, Some(3e9), false);
-        insight.set(PathClass::InterNode, 0, 1, Some(6e9), false);
-        assert_eq!(insight.measured(), 2);
-        assert_eq!(insight.skewest(5).len(), 1);
-        assert_eq!((insight.skewest(1)[0].from, insight.skewest(1)[0].to), (1, 0));
-        insight.set(PathClass::InterNode, 0, 1, None, true);
-        assert_eq!((insight.measured(), insight.skewest(5).len()), (1, 0));
-        let rates: Vec<f64> = insight.slowest(5).iter().map(|slow| slow.rate).collect();
-        assert_eq!(rates, [3e9]);
-        assert_eq!(insight.failed(3), (1, vec![(0, 1)]));
-    }
-
-    #[test]
-    fn many_pairs_have_a_median_to_one_percent() {
-        let mut insight = Insight::default();
-        for i in 0..1001_usize {
-            insight.set(PathClass::InterNode, i, i + 1, Some((1 + i) as f64 * 1e6), false);
-        }
-        let typical = insight.typical(PathClass::InterNode).unwrap();
-        assert!((typical / 501e6 - 1.0).abs() < 0.011, "{typical}");
-    }
 }

@@ -9,6 +9,7 @@ use ratatui::style::Style;
 use super::feed::TuiError;
 use super::keys::{Action, Keymap};
 use super::theme::{Theme, Themes};
+use super::view::Rates;
 use super::widgets::curve::{self, CurveView, Point};
 use crate::ramp::Level;
 use crate::session::SizeCell;
@@ -60,12 +61,12 @@ impl Look {
     }
 
     /// Draw a cell's bandwidth over message size.
-    pub fn curve(&self, sizes: &[SizeCell], marked: u64, buf: &mut Buffer, area: Rect) {
+    pub fn curve(&self, sizes: &[SizeCell], marked: u64, rates: Rates, buf: &mut Buffer, area: Rect) {
         let points: Vec<Point> = sizes
             .iter()
             .map(|size| Point { bytes: size.bytes, bandwidth: size.bandwidth(), interval: size.bandwidth_interval() })
             .collect();
-        curve::draw(&CurveView { points: &points, marked: Some(marked), theme: &self.theme }, area, buf);
+        curve::draw(&CurveView { points: &points, marked: Some(marked), unit: rates.0, theme: &self.theme }, area, buf);
     }
 }
 

@@ -99,6 +99,8 @@ impl Ui {
         let turn = |scroll: usize, most: usize| if down { (scroll + WHEEL).min(most) } else { scroll.min(most).saturating_sub(WHEEL) };
         if let Some((_, most)) = hits.samples.filter(|(area, _)| area.contains(at)) {
             self.matrix.scroll = turn(self.matrix.scroll, most);
+        } else if let Some((_, most)) = hits.facts.filter(|(area, _)| area.contains(at)) {
+            self.session.facts = turn(self.session.facts, most);
         } else if let Some((_, most)) = hits.log.filter(|(area, _)| area.contains(at)) {
             // The log scrolls from its end.
             let older = !down;

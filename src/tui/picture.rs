@@ -64,6 +64,6 @@ mod tests {
         assert_eq!((canvas.cells[1].fg, canvas.cells[1].bold, canvas.cells[1].reverse), (Some(Rgb(255, 0, 0)), true, true));
         assert_eq!((canvas.cells[2].symbol.as_str(), canvas.cells[3].symbol.as_str(), canvas.cells[4].symbol.as_str()), ("漢", "", "x"));
         assert_eq!((canvas.cells[7].fg, canvas.background), (None, theme.ground()));
-        assert!(svg(&canvas, "t").contains("textLength=\"20\" lengthAdjust=\"spacingAndGlyphs\" fill=\"#2e333d\">漢</text>"));
+        assert!(svg(&canvas, "t").contains("<text x=\"30\" y=\"15\" text-anchor=\"middle\" fill=\"#2e333d\">漢</text>"));
     }
 }

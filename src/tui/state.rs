@@ -131,6 +131,8 @@ pub enum Whose {
 pub struct SessionPanel {
     /// lines between the end of the log and the last one shown; 0 follows
     pub scroll: usize,
+    /// first line of the facts shown
+    pub facts: usize,
     pub whose: Whose,
 }
 

@@ -3,7 +3,7 @@
 use crossterm::event::{Event as Input, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use proptest::prelude::*;
 
-use super::fixture::{app, b70, frame, header, press, text, three};
+use super::fixture::{app, b70, frame, header, lab, press, spread, text, three};
 use super::state::{Ask, Popup};
 use super::{App, Effect, Mode, Tab};
 use crate::matrix::Metric;
@@ -323,6 +323,127 @@ fn print_screens() {
     println!("{}", text(&frame(&mut app, 120, 40)));
     press(&mut app, "?");
     println!("{}", text(&frame(&mut app, 80, 24)));
+}
+
+/// The made truth of the laboratory: rank 3 sends at 200 of 800 Mbit/s, rank 1 receives at 300.
+#[test]
+fn the_words_name_the_slow_ranks_of_the_laboratory_and_nobody_else() {
+    let mut app = live(lab(), Tab::Matrix);
+    let screen = shown(&mut app);
+    assert!(screen.contains("▲ rank 3 (node4) sends at 0.25 of typical to all 3  23.9 of 95.7 MB/s"), "{screen}");
+    assert!(screen.contains("▲ rank 1 (node2) receives at 0.37 of typical from 2 of 3  35.9 of 95.7 MB/s"), "{screen}");
+    assert!(screen.contains("all else is within 1 % of typical"), "{screen}");
+    assert_eq!(screen.matches("▲ rank").count(), 2 + 1, "two findings, and one at the pair under the cursor: {screen}");
+    let found = app.view().insight.findings();
+    assert_eq!((found.senders.as_slice(), found.receivers.as_slice()), ([3].as_slice(), [1].as_slice()));
+    assert!(found.pairs.is_empty() && found.skews.is_empty(), "{found:?}");
+    // Marks in the headers: the row of rank 3, the column of rank 1.
+    assert!(screen.lines().any(|line| line.contains("▲node4")) && !screen.contains("▲node2"), "{screen}");
+    assert!(screen.contains("▲1") && !screen.contains("▲3"), "{screen}");
+    // The keys go to both, and no further.
+    press(&mut app, "n");
+    assert_eq!(app.ui.matrix.cursor.0, 3);
+    press(&mut app, "n");
+    assert_eq!(app.ui.matrix.cursor.1, 1);
+    press(&mut app, "n");
+    assert_eq!(app.ui.matrix.cursor.0, 3);
+}
+
+#[test]
+fn the_inspector_says_which_direction_is_slower_and_by_how_much() {
+    let mut app = live(lab(), Tab::Matrix);
+    for (pair, rates, reason) in [
+        ((3, 0), ["23.9 MB/s", "reverse   95.7 MB/s  0 → 3"], Some("▲ rank 3 sends slowly")),
+        ((0, 3), ["95.7 MB/s", "reverse   23.9 MB/s  3 → 0"], None),
+    ] {
+        app.ui.matrix.put(pair, 4);
+        let screen = shown(&mut app);
+        let beside: Vec<&str> =
+            screen.lines().filter_map(|line| line.split_once("││").or_else(|| line.split_once("╮╭"))).map(|s| s.1).collect();
+        let beside = beside.join("\n");
+        assert!(beside.contains(&format!("{} → {}", pair.0, pair.1)), "{beside}");
+        assert!(rates.iter().all(|rate| beside.contains(rate)), "{beside}");
+        assert!(beside.contains("asymmetry 3→0 4.0 × slower"), "{beside}");
+        match reason {
+            Some(reason) => assert!(beside.contains(reason) && beside.contains("0.25 × 95.7 MB/s"), "{beside}"),
+            None => assert!(!beside.contains("slowly") && beside.contains("1.00 × 95.7 MB/s"), "{beside}"),
+        }
+    }
+}
+
+#[test]
+fn where_all_is_alike_the_screen_says_so() {
+    for hosts in [&["a", "b"][..], &["a", "a", "b"]] {
+        let header = header("even", hosts);
+        let settings = crate::sweep::SweepSettings { sizes: vec![1 << 20], ..Default::default() };
+        let mut story = super::fixture::Story::new(&settings);
+        let n = hosts.len();
+        for (from, to) in (0..n).flat_map(|from| (0..n).map(move |to| (from, to))).filter(|(from, to)| from != to) {
+            story.probe(&header.topology, (from, to), 1 << 20, Some(0.5));
+        }
+        let mut app = live((header, story.records), Tab::Matrix);
+        for (width, height) in [(60, 18), (120, 40)] {
+            let screen = text(&frame(&mut app, width, height));
+            assert!(screen.contains("nothing stands out: all within 1 % of typical"), "{screen}");
+            assert!(!screen.contains('▲') && !screen.contains('⇄'), "{screen}");
+            assert!(screen.contains("bandwidth, MB/s") && !screen.contains("GB/s"), "{screen}");
+        }
+    }
+    let mut app = live((header("new", &["a", "b"]), Vec::new()), Tab::Matrix);
+    assert!(shown(&mut app).contains("nothing to compare yet"));
+}
+
+#[test]
+fn facts_that_do_not_fit_scroll() {
+    let (mut session, records) = b70();
+    for i in 0..30 {
+        session.environment.insert(format!("OMPI_{i:02}"), "x".to_owned());
+    }
+    let mut app = live((session, records), Tab::Session);
+    let screen = text(&frame(&mut app, 60, 18));
+    assert!(screen.contains("session · 1–7 of 39 · J K") && !screen.contains("OMPI_29"), "{screen}");
+    for _ in 0..40 {
+        app.input(&Input::Key(crossterm::event::KeyEvent::from(crossterm::event::KeyCode::Char('J'))));
+        frame(&mut app, 60, 18);
+    }
+    let screen = text(&frame(&mut app, 60, 18));
+    assert!(screen.contains("33–39 of 39") && screen.contains("UCX_TLS"), "{screen}");
+}
+
+/// `PICTURES=/tmp/p cargo test --lib pictures -- --ignored`, with parts of names in `ONLY`, then `rsvg-convert`.
+#[test]
+#[ignore = "writes pictures for a person to look at"]
+fn pictures() {
+    let folder = std::env::var("PICTURES").unwrap();
+    let only = std::env::var("ONLY").unwrap_or_default();
+    let sessions: [(&str, fn() -> _); 8] = [
+        ("lab", lab),
+        ("b70", b70),
+        ("three", three),
+        ("n002", || spread(2, 1)),
+        ("n003", || spread(3, 1)),
+        ("n008", || spread(8, 4)),
+        ("n040", || spread(40, 8)),
+        ("n256", || spread(256, 8)),
+    ];
+    for ((name, session), level) in
+        sessions.into_iter().flat_map(|s| [Level::TrueColor, Level::Ansi256, Level::Ansi16, Level::None].map(|level| (s, level)))
+    {
+        for (tab, theme) in Tab::ALL.into_iter().flat_map(|tab| ["dark", "light", "contrast", "mono"].map(|theme| (tab, theme))) {
+            for (width, height) in [(60, 18), (80, 24), (120, 34), (120, 40), (200, 56)] {
+                let title = format!("{name}-{}-{width}x{height}-{level:?}-{theme}", tab.title().to_lowercase());
+                if !only.split(' ').any(|wanted| wanted.split('*').all(|part| title.contains(part))) {
+                    continue;
+                }
+                let mut app = app(session(), tab, level, Mode::Live);
+                let (look, _) = super::Look::new(theme, std::collections::BTreeMap::new(), level, None).unwrap();
+                app.set_look(look);
+                let buffer = frame(&mut app, width, height);
+                let canvas = super::picture::canvas(&buffer, app.theme());
+                std::fs::write(format!("{folder}/{title}.svg"), crate::export::svg::svg(&canvas, &title)).unwrap();
+            }
+        }
+    }
 }
 
 /// Text, then which style each character has (a letter each), then what the letters mean.

@@ -297,6 +297,8 @@ impl Ui {
             Action::PageDown => panel.scroll = panel.scroll.min(most).saturating_sub(page),
             Action::Home => panel.scroll = most,
             Action::End => panel.scroll = 0,
+            Action::SamplesUp => panel.facts = panel.facts.saturating_sub(1),
+            Action::SamplesDown => panel.facts = (panel.facts + 1).min(hits.facts.map_or(0, |(_, most)| most)),
             Action::Left | Action::Right => {
                 let mut all = vec![Whose::All, Whose::Program];
                 let ranks: std::collections::BTreeSet<usize> = model.log.iter().filter_map(|line| line.rank).collect();

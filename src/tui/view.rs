@@ -1,11 +1,32 @@
 //! What the Matrix tab shows of a model, kept up to date cell by cell.
 
 use super::insight::Insight;
-use crate::matrix::{Grid, Metric, Value};
+use crate::matrix::{Grid, Metric, Unit, Value};
 use crate::sample::{Pattern, Status};
 use crate::session::{Change, Model, SizeCell};
 use crate::sweep::Cell;
 use crate::topology::PathClass;
+
+/// Bandwidths in the one unit of a view.
+#[derive(Debug, Clone, Copy)]
+pub struct Rates(pub Unit);
+
+impl Rates {
+    /// As in a heading: `GB/s`, or `MB/s` where no pair reaches 1 GB/s.
+    pub const fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    /// Digits of a bandwidth in bytes per second.
+    pub fn number(self, rate: f64) -> String {
+        Metric::Bandwidth.format(rate, self.0)
+    }
+
+    /// Digits and unit of a bandwidth in bytes per second.
+    pub fn text(self, rate: f64) -> String {
+        format!("{} {}", self.number(rate), self.name())
+    }
+}
 
 /// What determines a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,12 +76,13 @@ impl View {
     /// All of it, in O(n²).
     pub fn build(model: &Model, key: Key) -> Self {
         let grid = Grid::build(key.metric, model.world(), |from, to| value(model, key, from, to));
-        let mut view = Self { key, grid, insight: Insight::default() };
+        let mut view = Self { key, grid, insight: Insight::new(model.header.topology.node_of()) };
         for (cell, sizes) in model.cells.iter() {
             if let Some(size) = sizes.iter().find(|size| size.bytes == key.bytes) {
                 view.notice(model, cell, Some(size));
             }
         }
+        view.insight.settle();
         view
     }
 
@@ -86,6 +108,11 @@ impl View {
         let rate = size.filter(|size| size.status == Status::Ok).map(SizeCell::bandwidth);
         let failed = size.is_some_and(|size| matches!(size.status, Status::Timeout | Status::Corrupt));
         self.insight.set(class, cell.from, cell.to, rate, failed);
+    }
+
+    /// The unit in which every bandwidth of this view is told.
+    pub fn rates(&self) -> Rates {
+        Rates(Metric::Bandwidth.unit(self.insight.best()))
     }
 
     /// Typical bandwidth of a path class, bytes per second, if it has been measured.

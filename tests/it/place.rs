@@ -144,6 +144,7 @@ impl Place {
         command
     }
 
+    #[allow(clippy::unused_self, reason = "what runs here is started here")]
     pub fn start(&self, command: &mut Command) -> Run {
         // What a killed process leaves where it stood goes with the place.
         let mut child = command.current_dir(self.folder()).spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));

@@ -171,7 +171,8 @@ impl Words {
 
     /// The word that was posted for, if it is there.
     pub(super) fn arrived(&mut self) -> Result<Option<u64>, String> {
-        Ok(test(&mut self.receive)?.then(|| *self.incoming))
+        // Not read before the library is done with it.
+        if test(&mut self.receive)? { Ok(Some(*self.incoming)) } else { Ok(None) }
     }
 
     /// Withdraw a posted receive: its tag is never used again, so that nothing can match it, and cancelling is safe to try.
@@ -303,7 +304,7 @@ pub(super) struct PutWindow {
 impl PutWindow {
     /// Expose `arena`; collective. The arena must be kept until [`Self::free`] or the end of the process.
     pub(super) fn create(comm: &Comm, arena: &mut Arena) -> Result<Self, String> {
-        let size = arena.bytes.len() as mpi::ffi::MPI_Aint;
+        let size = arena.bytes.len().cast_signed();
         // SAFETY: a null-initialised handle is filled by the call; MPI_INFO_NULL as the libraries define it is obtained
         // from a fresh, empty info object, which has the same meaning.
         unsafe {
@@ -323,7 +324,7 @@ impl PutWindow {
         let part = &arena.bytes[at..at + length];
         // SAFETY: the origin is not changed before the flush that follows; the target's arena has the same size.
         let code = unsafe {
-            let target = at as mpi::ffi::MPI_Aint;
+            let target = at.cast_signed();
             MPI_Put(part.as_ptr().cast(), int(length), byte(), int(to), target, int(length), byte(), self.raw)
         };
         checked(code, "MPI_Put")

@@ -26,7 +26,7 @@ pub struct Threads {
     topology: Topology,
     to_agents: Vec<Sender<ToAgent>>,
     from_agents: Receiver<ToRoot>,
-    threads: Vec<JoinHandle<()>>,
+    handles: Vec<JoinHandle<()>>,
     collector: Collector,
 }
 
@@ -42,7 +42,7 @@ impl Threads {
             topology: Topology::default(),
             to_agents: Vec::new(),
             from_agents,
-            threads: Vec::new(),
+            handles: Vec::new(),
             collector: Collector::default(),
         };
         for rank in 0..ranks {
@@ -56,7 +56,7 @@ impl Threads {
                 .spawn(move || serve(rank, core, endpoint, &orders, &to_root))
                 .map_err(|source| TransportError::System { what: "could not start a thread for a rank", source })?;
             engine.to_agents.push(sender);
-            engine.threads.push(thread);
+            engine.handles.push(thread);
         }
         Ok(engine)
     }
@@ -155,7 +155,7 @@ impl Engine for Threads {
             let _ = sender.send(ToAgent::Leave { together: true });
         }
         // A thread in the middle of a probe ends with it; the process does not wait for one that hangs.
-        for thread in self.threads.drain(..).filter(JoinHandle::is_finished) {
+        for thread in self.handles.drain(..).filter(JoinHandle::is_finished) {
             let _ = thread.join();
         }
     }

@@ -40,7 +40,7 @@ pub fn actions(scene: &Scene<'_>) -> Vec<(Action, &'static str)> {
             }
             actions.extend([(Action::Zoom, "zoom"), (Action::Transpose, "transpose"), (Action::SamplesDown, "samples")]);
         }
-        Tab::Session => actions.extend([(Action::Right, "next rank"), (Action::Up, "older")]),
+        Tab::Session => actions.extend([(Action::Right, "next rank"), (Action::Up, "older"), (Action::SamplesDown, "facts")]),
     }
     if recorded {
         let play = [(Action::PlayPause, "play"), (Action::StepBack, "back"), (Action::StepForward, "forward"), (Action::Faster, "faster")];

@@ -18,7 +18,9 @@ pub fn first_line(scene: &Scene<'_>, buf: &mut Buffer, area: Rect) {
     for richness in (0..4).rev() {
         let (left, right) = (who(scene, richness), run_state(scene, richness));
         if left.width() + right.width() <= room || richness == 0 {
-            put_at(buf, area, 1, 0, &left);
+            // Where even the shortest do not fit, the state of the sweep stays whole.
+            let left_area = Rect { width: area.width.saturating_sub(right.width() as u16 + 2), ..area };
+            put_at(buf, left_area, 1, 0, &left);
             let right_area = Rect { width: area.width.saturating_sub(1), ..area };
             put_right(buf, right_area, 0, &right);
             return;
@@ -31,7 +33,11 @@ fn who(scene: &Scene<'_>, richness: usize) -> Line<'static> {
     let mut spans = vec![span("toposcope", look.accent())];
     let name = plain(&header.name);
     spans.push(span(format!("  {}", cut(&name, if richness == 0 { 16 } else { 40 })), look.text()));
-    let mut facts = vec![count(scene.model.world(), "rank")];
+    let lost = scene.model.lost.len();
+    let mut facts = Vec::new();
+    if richness >= 1 || lost == 0 {
+        facts.push(count(scene.model.world(), "rank"));
+    }
     if richness >= 1 {
         facts.push(count(header.topology.hosts().len(), "host"));
     }
@@ -41,8 +47,9 @@ fn who(scene: &Scene<'_>, richness: usize) -> Line<'static> {
             facts.push(sweep.settings.mover.name().to_owned());
         }
     }
-    spans.push(span(format!("  {}", facts.join(" · ")), look.dim()));
-    let lost = scene.model.lost.len();
+    if !facts.is_empty() {
+        spans.push(span(format!("  {}", facts.join(" · ")), look.dim()));
+    }
     if lost > 0 {
         spans.push(span(format!("  {lost} lost"), look.error()));
     }

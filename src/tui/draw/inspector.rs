@@ -5,11 +5,11 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::text::{cut, left, panel, put, right, span, window, wrap};
-use super::{HitMap, Scene};
+use super::{HitMap, Scene, standout};
 use crate::sample::Status;
 use crate::session::{Shot, SizeCell};
 use crate::tui::view::cell_at;
-use crate::units::{format_gbps, format_seconds, format_size, plain};
+use crate::units::{format_seconds, format_size, plain};
 
 /// Columns of the names.
 const NAMES: usize = 10;
@@ -53,7 +53,7 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
     if sizes.len() > 1 && curve >= *CURVE.start() {
         y += 1;
         let curve_area = Rect { y: inner.y + y, height: curve, ..inner };
-        look.curve(sizes, scene.view.key.bytes, buf, curve_area);
+        look.curve(sizes, scene.view.key.bytes, scene.view.rates(), buf, curve_area);
         y += curve;
     }
     let list = Rect { y: inner.y + y, height: inner.height.saturating_sub(y), ..inner };
@@ -66,19 +66,20 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
 fn brief(scene: &Scene<'_>) -> Line<'static> {
     let look = scene.look;
     let (from, to) = scene.ui.matrix.cursor;
+    let rates = scene.view.rates();
     let mut spans = vec![span(format!(" {from}→{to}  "), look.title())];
     match measured(scene).filter(|size| size.count > 0) {
         Some(size) => {
-            spans.push(span(format!("{} GB/s", format_gbps(size.bandwidth())), look.strong()));
+            spans.push(span(rates.text(size.bandwidth()), look.strong()));
             if let Some(interval) = size.bandwidth_interval() {
-                spans.push(span(format!("  {} – {} (95 %)", format_gbps(interval.low), format_gbps(interval.high)), look.text()));
+                spans.push(span(format!("  {} – {} (95 %)", rates.number(interval.low), rates.number(interval.high)), look.text()));
             }
         }
         None => spans.push(span("no measurement", look.dim())),
     }
     let back = scene.model.cells.get(cell_at(to, from), scene.view.key.bytes).filter(|size| size.count > 0 && from != to);
     if let Some(back) = back {
-        spans.push(span(format!("  back {}", format_gbps(back.bandwidth())), look.text()));
+        spans.push(span(format!("  back {}", rates.number(back.bandwidth())), look.text()));
     }
     Line::from(spans)
 }
@@ -96,7 +97,10 @@ fn brief_why(scene: &Scene<'_>) -> Line<'static> {
     spans.push(span(class.name(), look.text()));
     if let (Some(size), Some(typical)) = (measured(scene).filter(|size| size.count > 0), scene.view.typical(class)) {
         let share = size.bandwidth() / typical;
-        spans.push(span(format!("  {share:.2} × typical {}", format_gbps(typical)), if share < 0.8 { look.warn() } else { look.text() }));
+        spans.push(span(
+            format!("  {share:.2} × typical {}", scene.view.rates().number(typical)),
+            if share < 0.8 { look.warn() } else { look.text() },
+        ));
     }
     if let Some(reason) = measured(scene).and_then(|size| newest(size).find_map(|shot| shot.reason.as_deref())) {
         spans.push(span(format!("  {}", plain(reason)), look.warn()));
@@ -114,7 +118,7 @@ fn facts(scene: &Scene<'_>, columns: usize) -> Vec<Line<'static>> {
     let look = scene.look;
     let (from, to) = scene.ui.matrix.cursor;
     let topology = &scene.model.header.topology;
-    let key = scene.view.key;
+    let (key, rates) = (scene.view.key, scene.view.rates());
     let room = columns.saturating_sub(NAMES + 2);
     let row = |name: &str, spans: Vec<Span<'static>>| {
         let mut all = vec![span(format!(" {}", left(name, NAMES)), look.dim())];
@@ -126,9 +130,9 @@ fn facts(scene: &Scene<'_>, columns: usize) -> Vec<Line<'static>> {
     let size = measured(scene);
     match size.filter(|size| size.count > 0) {
         Some(size) => {
-            let mut spans = vec![span(format!(" {} GB/s", format_gbps(size.bandwidth())), look.strong())];
+            let mut spans = vec![span(format!(" {}", rates.text(size.bandwidth())), look.strong())];
             if let Some(interval) = size.bandwidth_interval() {
-                let interval = format!("   {} – {}", format_gbps(interval.low), format_gbps(interval.high));
+                let interval = format!("   {} – {}", rates.number(interval.low), rates.number(interval.high));
                 // What it is an interval of is told where there is room.
                 let used: usize = spans.iter().map(Span::width).sum();
                 let told = used + super::text::width(&interval) + 7 <= columns;
@@ -139,7 +143,7 @@ fn facts(scene: &Scene<'_>, columns: usize) -> Vec<Line<'static>> {
             }
             lines.push(Line::from(spans));
             let fastest = size.times().into_iter().fold(f64::INFINITY, f64::min);
-            lines.push(row("best", text(format!("{} GB/s", format_gbps(size.bytes as f64 / fastest)))));
+            lines.push(row("best", text(rates.text(size.bytes as f64 / fastest))));
             lines.push(row("a message", text(format!("{}, {}", format_seconds(size.median), format_size(size.bytes)))));
         }
         None if size.is_none() => lines.push(Line::from(span(" not measured", look.dim()))),
@@ -152,15 +156,24 @@ fn facts(scene: &Scene<'_>, columns: usize) -> Vec<Line<'static>> {
         lines.push(row("state", state(scene, size)));
         lines.extend(reason(scene, size, columns));
     }
-    lines.extend(reverse(scene).into_iter().map(|(name, spans)| row(name, spans)));
+    lines.extend(reverse(scene, room).into_iter().map(|(name, spans)| row(name, spans)));
     let host = |rank: usize| topology.ranks.get(rank).map_or_else(|| "?".to_owned(), |p| plain(&p.host));
     let hosts = if host(from) == host(to) { host(from) } else { format!("{} → {}", host(from), host(to)) };
-    lines.push(row("path", text(format!("{}  {hosts}", topology.path(from, to).name()))));
+    let path = format!("{}  {hosts}", topology.path(from, to).name());
+    if super::text::width(&path) <= room {
+        lines.push(row("path", text(path)));
+    } else {
+        lines.push(row("path", text(topology.path(from, to).name().to_owned())));
+        lines.push(row("", text(hosts)));
+    }
     let class = topology.path(from, to);
     if let (Some(size), Some(typical)) = (size.filter(|size| size.count > 0), scene.view.typical(class)) {
         let share = size.bandwidth() / typical;
         let style = if share < 0.8 { look.warn() } else { look.text() };
-        lines.push(row("typical", vec![span(cut(&format!("{share:.2} × {} GB/s", format_gbps(typical)), room), style)]));
+        lines.push(row("typical", vec![span(cut(&format!("{share:.2} × {}", rates.text(typical)), room), style)]));
+        if share < 0.8 {
+            lines.extend(standout::about(scene, (from, to), columns));
+        }
     }
     if let Some(size) = size.filter(|size| !size.shots.is_empty()) {
         let messages = size.shots.last().map_or(0, |shot| shot.messages);
@@ -205,7 +218,7 @@ fn reason(scene: &Scene<'_>, size: &SizeCell, columns: usize) -> Vec<Line<'stati
 }
 
 /// The other direction, and how many times faster the faster one is.
-fn reverse(scene: &Scene<'_>) -> Vec<(&'static str, Vec<Span<'static>>)> {
+fn reverse(scene: &Scene<'_>, room: usize) -> Vec<(&'static str, Vec<Span<'static>>)> {
     let look = scene.look;
     let (from, to) = scene.ui.matrix.cursor;
     if from == to {
@@ -213,12 +226,17 @@ fn reverse(scene: &Scene<'_>) -> Vec<(&'static str, Vec<Span<'static>>)> {
     }
     let back = scene.model.cells.get(cell_at(to, from), scene.view.key.bytes).filter(|size| size.count > 0);
     let Some(back) = back.map(SizeCell::bandwidth) else { return vec![("reverse", vec![span("not measured", look.dim())])] };
-    let mut rows = vec![("reverse", vec![span(format!("{} GB/s  {to} → {from}", format_gbps(back)), look.text())])];
+    let mut rows = vec![("reverse", vec![span(format!("{}  {to} → {from}", scene.view.rates().text(back)), look.text())])];
     if let Some(forth) = measured(scene).filter(|size| size.count > 0).map(SizeCell::bandwidth) {
         let ratio = (forth / back).max(back / forth);
-        let slower = if forth < back { "slower" } else { "faster" };
-        let (text, style) =
-            if ratio < 1.05 { (format!("{ratio:.2} ×"), look.text()) } else { (format!("{ratio:.1} × {slower}"), look.warn()) };
+        // Whichever way the cursor looks, the slow direction is named.
+        let (slow, word) = if forth < back { (format!("{from}→{to} "), "slower") } else { (format!("{to}→{from} "), "faster") };
+        let (text, style) = if ratio < 1.05 {
+            (format!("{ratio:.2} ×"), look.text())
+        } else {
+            let named = format!("{slow}{ratio:.1} × slower");
+            (if super::text::width(&named) <= room { named } else { format!("{ratio:.1} × {word}") }, look.warn())
+        };
         rows.push(("asymmetry", vec![span(text, style)]));
     }
     rows
@@ -235,14 +253,14 @@ fn shots(scene: &Scene<'_>, size: &SizeCell, buf: &mut Buffer, area: Rect, hits:
     let range = window(scene.ui.matrix.scroll, size.shots.len(), rows);
     let more =
         if rows < size.shots.len() { format!("  {}–{} of {}", range.start + 1, range.end, size.shots.len()) } else { String::new() };
-    let heading = format!(" {} {} {}{more}", right("#", 4), right("GB/s", 7), right("time", 9));
+    let heading = format!(" {} {} {}{more}", right("#", 4), right(scene.view.rates().name(), 7), right("time", 9));
     put(buf, area, 0, &Line::from(span(heading, look.dim())));
     for (row, shot) in (1_u16..).zip(size.shots.get(range).unwrap_or(&[])) {
         let number = if shot.take > 0 { format!("{}.{}", shot.take, shot.repeat) } else { shot.repeat.to_string() };
         let old = shot.take < size.take;
         let seconds = shot.seconds.map(|seconds| seconds / shot.messages.max(1) as f64);
         let (rate, time) = match seconds {
-            Some(seconds) => (format_gbps(size.bytes as f64 / seconds), format_seconds(seconds)),
+            Some(seconds) => (scene.view.rates().number(size.bytes as f64 / seconds), format_seconds(seconds)),
             None => ("–".to_owned(), "–".to_owned()),
         };
         let style = if old { look.dim() } else { look.text() };

@@ -26,8 +26,12 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
     } else {
         inspector::draw(scene, buf, Rect { y: left.bottom(), height: below, ..area }, hits);
     }
-    // Three lines in a frame where there is room, else one sentence.
-    let words = if left.height >= 20 { 5 } else { 1 };
+    // Three lines or more in a frame where there is room, else one sentence.
+    let words = match left.height {
+        40.. => 7,
+        20.. => 5,
+        _ => 1,
+    };
     let words_area = Rect { y: left.bottom() - words, height: words, ..left };
     if words > 1 {
         standout::draw(scene, buf, words_area, hits);
@@ -42,12 +46,13 @@ fn matrix(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
     let key = scene.view.key;
     let bytes = if key.metric == Metric::SmallTime { key.small } else { key.bytes };
     let what = if bytes == 0 { "nothing measured yet".to_owned() } else { format_size(bytes) };
-    let title = match &scene.model.sweep {
-        Some(sweep) => format!("{what} · median of {}", sweep.settings.repeats),
-        None => what,
-    };
+    let mut title = vec![what];
+    title.extend(scene.model.sweep.as_ref().map(|sweep| format!("median of {}", sweep.settings.repeats)));
     let lost: Vec<usize> = scene.model.lost.keys().copied().collect();
-    let title = if lost.is_empty() { title } else { format!("{title} · lost {}", format_ranks(&lost)) };
+    if !lost.is_empty() {
+        title.push(format!("lost {}", format_ranks(&lost)));
+    }
+    let found = scene.view.insight.findings();
     let view = MatrixView {
         grid: &scene.view.grid,
         topology: &scene.model.header.topology,
@@ -56,6 +61,8 @@ fn matrix(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
         transpose: panel.transpose,
         zoom: panel.zoom,
         title: &title,
+        lost: &lost,
+        slow: (&found.senders, &found.receivers),
         focused: false,
         theme: &scene.look.theme,
     };

@@ -72,6 +72,8 @@ pub struct HitMap {
     pub slider: Option<Rect>,
     /// list of samples, and its largest scroll
     pub samples: Option<(Rect, usize)>,
+    /// facts of the session, and their largest scroll
+    pub facts: Option<(Rect, usize)>,
     /// the log, and its largest scroll
     pub log: Option<(Rect, usize)>,
     /// rows of the placement table

@@ -4,9 +4,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::text::{count, cut, left, panel, put, right, span, wrap};
+use super::text::{count, cut, fit, left, panel, put, right, span, window, wrap};
 use super::{HitMap, Scene};
 use crate::session::LogLine;
+use crate::tui::keys::Action;
 use crate::tui::player::Player;
 use crate::tui::state::Whose;
 use crate::units::{format_duration, plain};
@@ -21,11 +22,14 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
     }
     if area.width >= 100 {
         let columns = area.width * 38 / 100;
-        facts(scene, buf, Rect { width: columns, ..body });
+        let lines = facts(scene, columns.saturating_sub(2));
+        draw_facts(scene, buf, Rect { width: columns, ..body }, &lines, hits);
         log(scene, buf, Rect { x: body.x + columns, width: body.width - columns, ..body }, hits);
     } else {
-        let height = (body.height / 2).min(11);
-        facts(scene, buf, Rect { height, ..body });
+        // All facts, but of a low screen a part stays with the log.
+        let lines = facts(scene, area.width.saturating_sub(2));
+        let height = (lines.len() as u16 + 2).min(body.height.saturating_sub(6).max(body.height / 2));
+        draw_facts(scene, buf, Rect { height, ..body }, &lines, hits);
         log(scene, buf, Rect { y: body.y + height, height: body.height - height, ..body }, hits);
     }
 }
@@ -35,7 +39,8 @@ fn slider(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, player: &Player, hits
     let look = scene.look;
     let (at, of) = player.position();
     let state = if player.playing() { "▶ playing" } else { "‖ stopped" };
-    let title = format!("{state} · {} × · {at} of {of} events", player.speed());
+    let title = [state.to_owned(), format!(" · {} ×", player.speed()), format!(" · {at} of {of} events")];
+    let title = fit(&title, usize::from(area.width).saturating_sub(4));
     let inner = panel(buf, area, look, &Line::from(span(title, look.title())));
     let times = [format_duration(player.time()), format_duration(player.end())];
     let columns = usize::from(inner.width).saturating_sub(18);
@@ -55,9 +60,9 @@ fn slider(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, player: &Player, hits
     }
 }
 
-fn facts(scene: &Scene<'_>, buf: &mut Buffer, area: Rect) {
+/// What the session was taken on, in lines of at most `columns`.
+fn facts(scene: &Scene<'_>, columns: u16) -> Vec<Line<'static>> {
     let (look, header) = (scene.look, &scene.model.header);
-    let inner = panel(buf, area, look, &Line::from(span("session", look.title())));
     let topology = &header.topology;
     let mut rows = vec![
         ("name".to_owned(), plain(&header.name)),
@@ -73,16 +78,47 @@ fn facts(scene: &Scene<'_>, buf: &mut Buffer, area: Rect) {
         rows.push(("sweep".to_owned(), format!("{} · {} repeats · window {} · seed {}", s.mover.name(), s.repeats, s.window, s.seed)));
     }
     rows.push(("samples".to_owned(), scene.model.cells.samples().to_string()));
-    let all = header.software.iter().chain(&header.environment);
-    rows.extend(all.map(|(key, value)| (plain(key), plain(value))));
-    let names = rows.iter().map(|(name, _)| super::text::width(name)).max().unwrap_or(0).min(usize::from(inner.width) / 2);
-    let mut y = 0;
+    rows.extend(header.software.iter().map(|(key, value)| (plain(key), plain(value))));
+    let columns = usize::from(columns);
+    let names = rows.iter().map(|(name, _)| super::text::width(name)).max().unwrap_or(0).min(columns / 2);
+    let mut lines = Vec::new();
     for (name, value) in rows {
-        for (i, part) in wrap(&value, usize::from(inner.width).saturating_sub(names + 3)).into_iter().enumerate() {
+        for (i, part) in wrap(&value, columns.saturating_sub(names + 3)).into_iter().enumerate() {
             let name = if i == 0 { left(&name, names) } else { " ".repeat(names) };
-            put(buf, inner, y, &Line::from(vec![span(format!(" {name} "), look.dim()), span(part, look.text())]));
-            y += 1;
+            lines.push(Line::from(vec![span(format!(" {name} "), look.dim()), span(part, look.text())]));
         }
+    }
+    // Names of variables are long, and differ at their ends.
+    for (name, value) in &header.environment {
+        let (name, value) = (plain(name), plain(value));
+        let beside = super::text::width(&name) + super::text::width(&value) + 2 <= columns;
+        let name = span(format!(" {} ", cut(&name, columns.saturating_sub(2))), look.dim());
+        if beside {
+            lines.push(Line::from(vec![name, span(value, look.text())]));
+        } else {
+            lines.push(Line::from(name));
+            let parts = wrap(&value, columns.saturating_sub(4));
+            lines.extend(parts.into_iter().map(|part| Line::from(span(format!("   {part}"), look.text()))));
+        }
+    }
+    lines
+}
+
+fn draw_facts(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, lines: &[Line<'static>], hits: &mut HitMap) {
+    let look = scene.look;
+    let rows = usize::from(area.height.saturating_sub(2));
+    let shown = window(scene.ui.session.facts, lines.len(), rows);
+    let mut title = vec!["session".to_owned()];
+    if shown.len() < lines.len() {
+        let keys = [Action::SamplesDown, Action::SamplesUp].map(|action| look.key_of(action)).join(" ");
+        title.push(format!(" · {}–{} of {}", shown.start + 1, shown.end, lines.len()));
+        title.push(format!(" · {keys}"));
+    }
+    let title = fit(&title, usize::from(area.width).saturating_sub(4));
+    let inner = panel(buf, area, look, &Line::from(span(title, look.title())));
+    hits.facts = Some((area, lines.len().saturating_sub(rows)));
+    for (row, line) in (0..inner.height).zip(lines.get(shown).unwrap_or(&[])) {
+        put(buf, inner, row, line);
     }
 }
 
@@ -103,7 +139,8 @@ fn log(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
         Whose::Rank(rank) => format!("rank {rank}"),
     };
     let total = scene.model.log.iter().filter(|line| shows(panel_state.whose, line)).count();
-    let title = format!("log · ‹ {whose} › · {}", count(total, "line"));
+    let title = ["log".to_owned(), format!(" · ‹ {whose} ›"), format!(" · {}", count(total, "line"))];
+    let title = fit(&title, usize::from(area.width).saturating_sub(4));
     let inner = panel(buf, area, look, &Line::from(span(title, look.title())));
     let rows = usize::from(inner.height);
     hits.log = Some((area, total.saturating_sub(rows)));

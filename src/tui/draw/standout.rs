@@ -2,86 +2,181 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::text::{cut, panel, put, put_at, right, span};
+use super::text::{cut, fit, panel, put, put_at, right, span};
 use super::{HitMap, Scene};
-use crate::tui::insight::{Skew, Slow};
-use crate::units::{format_gbps, format_size};
+use crate::topology::PathClass;
+use crate::tui::insight::{Skew, Slow, SlowLine, Way};
+use crate::tui::keys::Action;
+use crate::units::{format_ranks, format_size, plain};
 
-/// A pair at or above this share of its class does not stand out.
-const PLAIN_SHARE: f64 = 0.9;
-/// A ratio of directions up to this does not stand out.
-const PLAIN_RATIO: f64 = 1.1;
+/// Columns that an asymmetry takes.
+const SKEW: u16 = 48;
+
+/// Something to tell, and the pair that it leads to.
+type Told = (Line<'static>, Option<(usize, usize)>);
 
 /// One sentence: what stands out most.
 pub fn sentence(scene: &Scene<'_>, columns: usize) -> Line<'static> {
-    let look = scene.look;
-    let insight = &scene.view.insight;
-    let (failed, pairs) = insight.failed(1);
-    let mut spans = vec![Span::raw(" ")];
-    if let Some((from, to)) = pairs.first() {
-        let more = if failed > 1 { format!(" and {} more", failed - 1) } else { String::new() };
-        spans.push(span(format!("{from}→{to}{more} failed · "), look.error()));
+    let mut told = everything(scene, columns.saturating_sub(1));
+    let more = told.len().saturating_sub(1);
+    let mut line = if told.is_empty() { Line::default() } else { told.swap_remove(0).0 };
+    if more > 0 {
+        let hint = format!("  {more} more: {}", scene.look.key_of(Action::NextSuspect));
+        if line.width() + super::text::width(&hint) <= columns {
+            line.push_span(span(hint, scene.look.dim()));
+        }
     }
-    let (text, style) = if let Some(slow) = insight.slowest(1).first().filter(|slow| slow.share() < PLAIN_SHARE) {
-        let text = format!(
-            "{}→{} is slow: {} GB/s, {:.2} of typical {}",
-            slow.from,
-            slow.to,
-            format_gbps(slow.rate),
-            slow.share(),
-            slow.class.name()
-        );
-        (text, look.warn())
-    } else if let Some(slow) = insight.slowest(1).first() {
-        (format!("no pair stands out: the slowest has {:.2} of typical {}", slow.share(), slow.class.name()), look.good())
-    } else {
-        ("nothing to compare yet".to_owned(), look.dim())
-    };
-    let used: usize = spans.iter().map(Span::width).sum();
-    spans.push(span(cut(&text, columns.saturating_sub(used)), style));
-    Line::from(spans)
+    line
 }
 
-/// The slowest pairs and the most one-sided ones, in a frame.
+/// Slow ranks, slow pairs and one-sided ones, in a frame.
 pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
     let look = scene.look;
-    let size = if scene.view.key.bytes > 0 { format!(" · {}", format_size(scene.view.key.bytes)) } else { String::new() };
-    let inner = panel(buf, area, look, &Line::from(span(format!("what stands out{size}"), look.title())));
+    let found = scene.view.insight.findings();
+    let columns = area.width.saturating_sub(2);
+    let rows = usize::from(area.height.saturating_sub(2));
+    // Side by side where both can be told, else below one another; a sentence about a rank is long.
+    let wide = if found.lines.is_empty() { 72 } else { 110 };
+    let slow = scene.view.insight.failed(0).0 + found.lines.len() + found.pairs.len();
+    let beside = columns >= wide && !found.skews.is_empty() && slow > 0;
+    let split = if beside { columns - (columns / 2).min(SKEW) } else { columns };
+    let mut left: Vec<Told> = first(scene, usize::from(split));
+    let skews = |width: u16| found.skews.iter().map(move |skew| skew_line(scene, skew, usize::from(width)));
+    let mut hidden = 0;
+    let mut second: Vec<Told> = Vec::new();
+    if beside {
+        second = skews(columns - split).take(rows).collect();
+    } else if found.skews.is_empty() {
+        left.extend(rest(scene));
+    } else {
+        let kept = rows.saturating_sub(1);
+        hidden = left.len().saturating_sub(kept);
+        left.truncate(kept);
+        left.extend(skews(columns).take(rows - left.len().min(rows)));
+    }
+    hidden += left.iter().skip(rows).filter(|(_, pair)| pair.is_some()).count();
+    let mut title = vec!["what stands out".to_owned()];
+    if scene.view.key.bytes > 0 {
+        title.push(format!(" · {}", format_size(scene.view.key.bytes)));
+    }
+    if hidden > 0 {
+        title.push(format!(" · {hidden} more: {}", look.key_of(Action::NextSuspect)));
+    }
+    let title = fit(&title, usize::from(area.width).saturating_sub(4));
+    let inner = panel(buf, area, look, &Line::from(span(title, look.title())));
+    for (x, lines) in [(0, left), (split, second)] {
+        for (row, (line, pair)) in (0..inner.height).zip(lines) {
+            put_at(buf, inner, x, row, &line);
+            if let Some(pair) = pair {
+                hits.pairs.push((Rect { x: inner.x + x, y: inner.y + row, width: line.width() as u16, height: 1 }, pair));
+            }
+        }
+    }
+    if inner.height == 0 {
+        put(buf, area, 0, &sentence(scene, usize::from(area.width)));
+    }
+}
+
+/// All of it below one another, or that there is nothing.
+fn everything(scene: &Scene<'_>, columns: usize) -> Vec<Told> {
+    let mut told = first(scene, columns);
+    told.extend(scene.view.insight.findings().skews.first().map(|skew| skew_line(scene, skew, columns)));
+    if told.is_empty() {
+        told.extend(rest(scene));
+    }
+    told
+}
+
+/// Failed pairs, slow ranks, slow pairs.
+fn first(scene: &Scene<'_>, columns: usize) -> Vec<Told> {
+    let look = scene.look;
     let insight = &scene.view.insight;
     let (failed, pairs) = insight.failed(4);
-    // Side by side where both can be told, else below one another.
-    let narrow = inner.width < 72;
-    let half = if narrow { inner.width } else { inner.width / 2 };
-    let mut left: Vec<(Line<'static>, (usize, usize))> = Vec::new();
+    let mut told: Vec<Told> = Vec::new();
     if let Some(&first) = pairs.first() {
         let named: Vec<String> = pairs.iter().map(|(from, to)| format!("{from}→{to}")).collect();
         let more = if failed > pairs.len() { ", …" } else { "" };
-        let text = format!(" {failed} failed: {}{more}", named.join(", "));
-        left.push((Line::from(span(cut(&text, usize::from(half)), look.error())), first));
+        let text = format!(" ! {failed} failed: {}{more}", named.join(", "));
+        told.push((Line::from(span(cut(&text, columns), look.error())), Some(first)));
     }
-    left.extend(insight.slowest(3).iter().map(|slow| (slow_line(scene, slow, usize::from(half)), (slow.from, slow.to))));
-    let rest = usize::from(if narrow { inner.width } else { inner.width - half });
-    let right = insight.skewest(3).into_iter().map(|skew| (skew_line(scene, &skew, rest), (skew.from, skew.to)));
-    if left.is_empty() {
-        put(buf, inner, 0, &sentence(scene, usize::from(inner.width)));
-        return;
-    }
-    let mut column = |x: u16, lines: Vec<(Line<'static>, (usize, usize))>| {
-        for (row, (line, pair)) in (0..inner.height).zip(lines) {
-            put_at(buf, inner, x, row, &line);
-            hits.pairs.push((Rect { x: inner.x + x, y: inner.y + row, width: line.width() as u16, height: 1 }, pair));
+    let found = insight.findings();
+    let warn = |parts: &[String]| warning(scene, parts, columns);
+    told.extend(found.lines.iter().map(|line| (warn(&line_parts(scene, line)), Some(line.pair))));
+    told.extend(found.pairs.iter().map(|slow| (warn(&pair_parts(scene, slow)), Some((slow.from, slow.to)))));
+    told
+}
+
+/// That nothing stands out, or what is with all the rest; quietly.
+fn rest(scene: &Scene<'_>) -> Option<Told> {
+    let (look, insight) = (scene.look, &scene.view.insight);
+    let found = insight.findings();
+    let quiet = |text: String, style: Style| Some((Line::from(span(text, style)), None));
+    let others = insight.failed(0).0 + found.lines.len() + found.pairs.len() + found.skews.len();
+    match found.rest {
+        Some(rest) if found.compared > 1 => {
+            let percent = ((1.0 - rest.share()) * 100.0).ceil().max(1.0);
+            if others > 0 {
+                quiet(format!("   all else is within {percent:.0} % of typical"), look.dim())
+            } else {
+                quiet(format!(" nothing stands out: all within {percent:.0} % of typical"), look.good())
+            }
         }
-    };
-    if narrow {
-        left.truncate(usize::from(inner.height).saturating_sub(1));
-        left.extend(right.take(1));
-        column(0, left);
-    } else {
-        column(0, left);
-        column(half, right.collect());
+        _ if others > 0 => None,
+        _ => quiet(" nothing to compare yet".to_owned(), look.dim()),
     }
+}
+
+/// `▲ rank 3 (node4) sends at 0.25 of typical`, and what may be left out of it where room is short.
+fn line_parts(scene: &Scene<'_>, line: &SlowLine) -> Vec<String> {
+    let topology = &scene.model.header.topology;
+    let rank = line.ranks.first().copied().unwrap_or(0);
+    let host = topology.ranks.get(rank).map_or_else(|| "?".to_owned(), |place| plain(&place.host));
+    let (one, many, to) = match line.way {
+        Way::Sends => ("sends", "send", "to"),
+        Way::Receives => ("receives", "receive", "from"),
+    };
+    let several = line.ranks.len() > 1;
+    let who = if several { format!("ranks {} ({host}) {many}", format_ranks(&line.ranks)) } else { format!("rank {rank} ({host}) {one}") };
+    let mut parts = vec![format!("▲ {who} at {:.2} of typical", line.share())];
+    let whom = if line.slow == line.of { format!("all {}", line.of) } else { format!("{} of {}", line.slow, line.of) };
+    let inside = line.classes.contains(&PathClass::IntraNode);
+    parts.push(match line.classes[..] {
+        [PathClass::IntraNode] if several => " to each other".to_owned(),
+        _ if several => format!(" {to} other hosts"),
+        _ => format!(" {to} {whom}"),
+    });
+    // Which paths, unless there is but one kind.
+    let kinds = topology.hosts().len();
+    if !several && line.classes.len() == 1 && kinds > 1 && kinds < topology.world() {
+        parts.push(if inside { " on its host" } else { " on other hosts" }.to_owned());
+    }
+    let rates = scene.view.rates();
+    parts.push(format!("  {} of {}", rates.number(line.best), rates.text(line.typical)));
+    parts
+}
+
+/// What is known of the slow ranks at the ends of a pair, for its inspector.
+pub fn about(scene: &Scene<'_>, (from, to): (usize, usize), columns: usize) -> Vec<Line<'static>> {
+    let class = scene.model.header.topology.path(from, to);
+    let ends = |line: &&SlowLine| line.classes.contains(&class) && line.ranks.contains(if line.way == Way::Sends { &from } else { &to });
+    let lines = scene.view.insight.findings().lines.iter().filter(ends);
+    let told = |line: &SlowLine| {
+        let parts = match line.way {
+            Way::Sends => [format!("▲ rank {from} sends slowly"), " to all".to_owned()],
+            Way::Receives => [format!("▲ rank {to} receives slowly"), " from all".to_owned()],
+        };
+        let [head, tail] = parts;
+        warning(scene, &[head, tail, format!(": {:.2} of typical", line.share())], columns)
+    };
+    lines.map(told).collect()
+}
+
+/// As many of `parts` as fit, beside a free column: what is underlined begins at its mark.
+fn warning(scene: &Scene<'_>, parts: &[String], columns: usize) -> Line<'static> {
+    Line::from(vec![Span::raw(" "), span(fit(parts, columns.saturating_sub(1)), scene.look.warn())])
 }
 
 /// A pair in as many columns as the longest one takes.
@@ -90,23 +185,21 @@ fn pair(scene: &Scene<'_>, (from, to): (usize, usize)) -> String {
     right(&format!("{from}→{to}"), 2 * digits + 1)
 }
 
-fn slow_line(scene: &Scene<'_>, slow: &Slow, columns: usize) -> Line<'static> {
-    let look = scene.look;
-    let stands_out = slow.share() < PLAIN_SHARE;
-    let style = if stands_out { look.warn() } else { look.text() };
-    let head = format!(" {} {}", if stands_out { "▲" } else { " " }, pair(scene, (slow.from, slow.to)));
-    let text = format!("{head} {} GB/s  {:.2} of typical {}", right(&format_gbps(slow.rate), 6), slow.share(), slow.class.name());
-    let short = format!("{head} {}  {:.2} × {}", right(&format_gbps(slow.rate), 6), slow.share(), slow.class.name());
-    Line::from(span(cut(if super::text::width(&text) <= columns { &text } else { &short }, columns), style))
+fn pair_parts(scene: &Scene<'_>, slow: &Slow) -> Vec<String> {
+    let rates = scene.view.rates();
+    let of = pair(scene, (slow.from, slow.to));
+    let mut parts = vec![format!("▲ {of} {:>5}", rates.number(slow.rate)), format!(" {}", rates.name())];
+    parts.push(format!("  {:.2} of typical", slow.share()));
+    parts.push(format!(" {}", slow.class.name()));
+    parts
 }
 
-fn skew_line(scene: &Scene<'_>, skew: &Skew, columns: usize) -> Line<'static> {
-    let look = scene.look;
-    let stands_out = skew.ratio() > PLAIN_RATIO;
-    let style = if stands_out { look.warn() } else { look.text() };
-    let head = format!(" {} {}", if stands_out { "⇄" } else { " " }, pair(scene, (skew.from, skew.to)));
-    let text =
-        format!("{head} {} GB/s, back {}: {:.1} ×", right(&format_gbps(skew.rate), 6), right(&format_gbps(skew.back), 6), skew.ratio());
-    let short = format!("{head} {:.1} × slower than back", skew.ratio());
-    Line::from(span(cut(if super::text::width(&text) <= columns { &text } else { &short }, columns), style))
+fn skew_line(scene: &Scene<'_>, skew: &Skew, columns: usize) -> Told {
+    let rates = scene.view.rates();
+    let parts = [
+        format!("⇄ {} × slower  {}", right(&format!("{:.1}", skew.ratio()), 4), pair(scene, (skew.from, skew.to))),
+        format!(" {:>5}, back {:>5}", rates.number(skew.rate), rates.number(skew.back)),
+        format!(" {}", rates.name()),
+    ];
+    (warning(scene, &parts, columns), Some((skew.from, skew.to)))
 }

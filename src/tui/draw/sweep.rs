@@ -6,17 +6,20 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::text::{bar, count, cut, left, panel, put, right, span, width, window, wrap};
+use super::text::{bar, count, cut, fit, left, panel, put, right, span, width, window, wrap};
 use super::{HitMap, Scene};
 use crate::sample::Pattern;
 use crate::sweep::{SweepSettings, estimate};
 use crate::topology::{PathClass, Placement};
 use crate::tui::feed::Mode;
 use crate::tui::form::{Field, FormError};
-use crate::units::{format_duration, format_gbps, format_ranks, format_seconds, format_size, plain};
+use crate::units::{format_duration, format_ranks, format_seconds, format_size, plain};
 
 /// Columns of the form's names.
 const NAMES: usize = 12;
+
+/// Columns of the estimate's names, the space after them included.
+const EXPECTED: usize = 11;
 
 /// Draw the tab.
 pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
@@ -147,7 +150,10 @@ fn expected(scene: &Scene<'_>, area: Rect, settings: &Result<SweepSettings, Form
     let estimate = estimate(settings, topology, |class| scene.view.typical(class).unwrap_or_else(|| guess(class)));
     let room = usize::from(area.width.saturating_sub(2));
     let row = |name: &str, text: String| {
-        Line::from(vec![span(format!(" {}", left(name, 9)), look.dim()), span(cut(&text, room.saturating_sub(10)), look.text())])
+        Line::from(vec![
+            span(format!(" {}", left(name, EXPECTED)), look.dim()),
+            span(cut(&text, room.saturating_sub(EXPECTED + 1)), look.text()),
+        ])
     };
     let mut lines = vec![
         row("cells", estimate.cells.to_string()),
@@ -165,11 +171,13 @@ fn expected(scene: &Scene<'_>, area: Rect, settings: &Result<SweepSettings, Form
         lines.extend(wrap(&text, room.saturating_sub(2)).into_iter().map(|line| Line::from(span(format!(" {line}"), look.error()))));
     } else if let Some((host, wanted, available)) = &estimate.tightest {
         let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
-        lines.push(row("of GiB", format!("{:.1} of {:.1} on {}", gib(*wanted), gib(*available), plain(host))));
+        let parts = [format!("{:.1} of {:.1}", gib(*wanted), gib(*available)), format!(" on {}", plain(host))];
+        lines.push(row("of GiB", fit(&parts, room.saturating_sub(EXPECTED + 1))));
     }
     for class in classes(scene, settings) {
-        let (name, rate) = scene.view.typical(class).map_or(("guessed", guess(class)), |rate| ("measured", rate));
-        lines.push(row(name, format!("{} GB/s {}", format_gbps(rate), class.name())));
+        let (source, rate) = scene.view.typical(class).map_or((" guessed", guess(class)), |rate| (" measured", rate));
+        let parts = [scene.view.rates().text(rate), source.to_owned()];
+        lines.push(row(class.name(), fit(&parts, room.saturating_sub(EXPECTED + 1))));
     }
     lines
 }
@@ -242,9 +250,9 @@ fn placement(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap)
     }
     let look = scene.look;
     let header = &scene.model.header;
-    let software: Vec<String> = header.software.values().map(|text| plain(text)).collect();
-    let title = format!("ranks · {} · {}", header.engine.name(), software.join(" · "));
-    let title = cut(&title, usize::from(area.width).saturating_sub(4));
+    let mut title = vec!["ranks".to_owned(), format!(" · {}", header.engine.name())];
+    title.extend(header.software.values().map(|text| format!(" · {}", plain(text))));
+    let title = fit(&title, usize::from(area.width).saturating_sub(4));
     let inner = panel(buf, area, look, &Line::from(span(title, look.title())));
     let ranks = &header.topology.ranks;
     let host_columns = ranks.iter().map(|p| width(&plain(&p.host))).max().unwrap_or(4).clamp(4, 24);
@@ -255,7 +263,8 @@ fn placement(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap)
     for (row, p) in (1_u16..).zip(ranks.get(window(scene.ui.form.scroll, ranks.len(), rows)).unwrap_or(&[])) {
         let mut spans = vec![span(rank_line(p, host_columns), look.text())];
         if let Some(reason) = scene.model.lost.get(&p.rank) {
-            spans = vec![span(rank_line(p, host_columns), look.error()), span(format!("  lost: {reason}"), look.error())];
+            let text = format!("{}  lost: {reason}", rank_line(p, host_columns));
+            spans = vec![span(cut(&text, usize::from(inner.width)), look.error())];
         }
         put(buf, inner, row, &Line::from(spans));
     }

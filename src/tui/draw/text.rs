@@ -80,6 +80,18 @@ pub fn cut(text: &str, columns: usize) -> String {
     kept
 }
 
+/// As many of `parts` as fit in `columns`, from the first on; of the first as much as fits.
+pub fn fit(parts: &[String], columns: usize) -> String {
+    let mut text = String::new();
+    for part in parts {
+        if !text.is_empty() && width(&text) + width(part) > columns {
+            break;
+        }
+        text.push_str(part);
+    }
+    cut(&text, columns)
+}
+
 /// `text` at the right of `columns`.
 pub fn right(text: &str, columns: usize) -> String {
     let text = cut(text, columns);
@@ -134,6 +146,10 @@ mod tests {
         for (text, columns, expected) in [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("日本語", 4, "日…"), ("abc", 1, "…"), ("abc", 0, "")]
         {
             assert_eq!(cut(text, columns), expected);
+        }
+        let parts = ["ab".to_owned(), " · cd".to_owned(), " · e".to_owned()];
+        for (columns, expected) in [(20, "ab · cd · e"), (10, "ab · cd"), (4, "ab"), (1, "…")] {
+            assert_eq!(fit(&parts, columns), expected);
         }
         assert_eq!((right("7", 3), left("7", 3)), ("  7".to_owned(), "7  ".to_owned()));
     }

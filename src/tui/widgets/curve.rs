@@ -12,8 +12,9 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use crate::fit::Interval;
+use crate::matrix::{Metric, Unit};
 use crate::tui::theme::Theme;
-use crate::units::{format_gbps, format_size};
+use crate::units::format_size;
 
 /// Columns of the labels on the left, the space after them included.
 const LABELS: u16 = 7;
@@ -38,6 +39,8 @@ pub struct CurveView<'a> {
     pub points: &'a [Point],
     /// the size that the matrix shows, marked on the axis
     pub marked: Option<u64>,
+    /// unit of the bandwidths
+    pub unit: Unit,
     pub theme: &'a Theme,
 }
 
@@ -75,11 +78,11 @@ pub fn draw(view: &CurveView<'_>, area: Rect, buffer: &mut Buffer) {
         let width = usize::from(LABELS - 1);
         buffer.set_stringn(area.x, y, format!("{text:>width$}"), width, dim);
     };
-    label(plot.y, &format_gbps(axes.high), buffer);
+    label(plot.y, &Metric::Bandwidth.format(axes.high, view.unit), buffer);
     if plot.height >= 3 {
-        label(plot.y + 1, "GB/s", buffer);
+        label(plot.y + 1, view.unit.name, buffer);
     }
-    label(plot.bottom() - 1, &format_gbps(axes.low), buffer);
+    label(plot.bottom() - 1, &Metric::Bandwidth.format(axes.low, view.unit), buffer);
     size_labels(&points, (first.bytes, last.bytes), view, &axes, plot, buffer);
 }
 
@@ -202,7 +205,7 @@ mod tests {
     fn drawn(points: &[Point], marked: Option<u64>, width: u16, height: u16) -> Buffer {
         let (theme, _) = Themes::default().load("dark", Level::TrueColor).unwrap();
         let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
-        draw(&CurveView { points, marked, theme: &theme }, buffer.area, &mut buffer);
+        draw(&CurveView { points, marked, unit: Metric::Bandwidth.unit(1e9), theme: &theme }, buffer.area, &mut buffer);
         buffer
     }
 

@@ -21,8 +21,11 @@ mod tests;
 
 pub use hit::{Hit, HitMap};
 
+use std::ops::Range;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 
 use crate::matrix::Grid;
 use crate::topology::Topology;
@@ -68,8 +71,12 @@ pub struct MatrixView<'a> {
     /// rows are receivers instead of senders
     pub transpose: bool,
     pub zoom: Zoom,
-    /// what follows the metric in the frame: `256 MiB · median of 8`
-    pub title: &'a str,
+    /// what follows the metric in the frame, most important first; what does not fit is left out
+    pub title: &'a [String],
+    /// ranks that do not answer any more, ascending
+    pub lost: &'a [usize],
+    /// ranks that send slowly and that receive slowly, ascending
+    pub slow: (&'a [usize], &'a [usize]),
     /// the frame has the focus
     pub focused: bool,
     /// styles; its level decides on colours
@@ -80,6 +87,40 @@ impl MatrixView<'_> {
     /// (row, column) as drawn -> (sender, receiver), and back.
     const fn turn(&self, pair: (usize, usize)) -> (usize, usize) {
         if self.transpose { (pair.1, pair.0) } else { pair }
+    }
+
+    /// What is told of ranks beside their row (or above their column): the worst of it, and the first rank that it is of.
+    fn mark(&self, ranks: &Range<usize>, row: bool) -> Option<(Mark, usize)> {
+        let within = |marked: &[usize]| {
+            let first = marked.get(marked.partition_point(|&rank| rank < ranks.start)).copied();
+            first.filter(|rank| ranks.contains(rank))
+        };
+        let slow = if row == self.transpose { self.slow.1 } else { self.slow.0 };
+        let lost = within(self.lost).map(|rank| (Mark::Lost, rank));
+        lost.or_else(|| within(slow).map(|rank| (Mark::Slow, rank)))
+    }
+}
+
+/// What a header says of its rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Lost,
+    Slow,
+}
+
+impl Mark {
+    const fn glyph(self) -> &'static str {
+        match self {
+            Self::Lost => "✗",
+            Self::Slow => "▲",
+        }
+    }
+
+    fn style(self, theme: &Theme) -> Style {
+        theme.style(match self {
+            Self::Lost => "state.error",
+            Self::Slow => "state.warning",
+        })
     }
 }
 

@@ -4,9 +4,9 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 use ratatui::widgets::{Block, BorderType, Widget};
 
-use super::MatrixView;
 use super::layout::{Groups, Kind, Layout};
 use super::paint::Painter;
+use super::{Mark, MatrixView};
 use crate::units::plain;
 
 /// Draw the border; what is inside it is returned.
@@ -21,16 +21,23 @@ pub(super) fn draw_border(view: &MatrixView<'_>, area: Rect, buffer: &mut Buffer
 
 /// Draw the heading into the border.
 pub(super) fn draw_title(view: &MatrixView<'_>, painter: &Painter, level: usize, area: Rect, buffer: &mut Buffer) {
-    let mut parts = vec![painter.metric.title(painter.domain.map_or(f64::NAN, |domain| domain.hi))];
-    if !view.title.is_empty() {
-        parts.push(plain(view.title));
-    }
+    let mut parts = vec![format!(" {}", painter.title())];
     if level > 0 {
-        parts.push(format!("worst of {0}×{0}", 1_usize << level));
+        parts.push(format!(" · worst of {0}×{0}", 1_usize << level));
     }
-    parts.push(if view.transpose { "row receives" } else { "row sends" }.to_owned());
-    let room = usize::from(area.width.saturating_sub(2));
-    buffer.set_stringn(area.x + 1, area.y, format!(" {} ", parts.join(" · ")), room, view.theme.style("ui.title"));
+    let mut own = view.title.iter();
+    parts.extend(own.next().map(|part| format!(" · {}", plain(part))));
+    parts.push(format!(" · {}", if view.transpose { "row receives" } else { "row sends" }));
+    parts.extend(own.map(|part| format!(" · {}", plain(part))));
+    let room = usize::from(area.width.saturating_sub(3));
+    let mut text = String::new();
+    for part in parts {
+        if !text.is_empty() && Span::raw(text.as_str()).width() + Span::raw(part.as_str()).width() > room {
+            break;
+        }
+        text.push_str(&part);
+    }
+    buffer.set_stringn(area.x + 1, area.y, format!("{text} "), room + 1, view.theme.style("ui.title"));
 }
 
 /// Draw host and rank of every row.
@@ -41,9 +48,19 @@ pub(super) fn draw_row_headers(view: &MatrixView<'_>, groups: &Groups, layout: &
     let host_x = layout.area.x + 1;
     let rank_x = if host_width > 0 { host_x + host_width + 1 } else { host_x };
     let digits = matches!(layout.kind, Kind::Digits { .. });
-    let mut told = None;
+    let (mut told, mut marked, mut at_cursor) = (None, None, None);
     for (at, (half, count, ranks)) in layout.rows.iter().enumerate() {
-        let y = half / 2;
+        // Digits stand in the middle of a high row.
+        let y = if digits { half / 2 + (count / 2).saturating_sub(1) / 2 } else { half / 2 };
+        let mark = view.mark(ranks, true);
+        if let Some((mark, rank)) = mark.filter(|(mark, _)| *mark == Mark::Lost || marked != Some(y)) {
+            buffer.set_stringn(layout.area.x, y, mark.glyph(), 1, mark.style(view.theme));
+            if !digits && at_cursor != Some(y) {
+                right(buffer, rank_x, y, rank_width, &rank.to_string(), mark.style(view.theme));
+            }
+            marked = Some(y);
+        }
+        let dim = mark.filter(|_| digits).map_or(dim, |(mark, _)| mark.style(view.theme));
         let under = ranks.contains(&cursor);
         // Of the hosts that begin in this block the first is named.
         let begins = groups.begins_in(ranks);
@@ -58,6 +75,7 @@ pub(super) fn draw_row_headers(view: &MatrixView<'_>, groups: &Groups, layout: &
             let middle = u16::midpoint(*half, (count - 1) / 2);
             right(buffer, rank_x, middle, rank_width, &cursor.to_string(), cross);
             buffer.set_stringn(rank_x + rank_width, middle, "▸", 1, cross);
+            at_cursor = Some(middle);
         }
     }
 }

@@ -12,6 +12,9 @@ use crate::units::plain;
 const HOST_WIDTH: usize = 12;
 /// Largest side of a pixel, in half rows.
 const LARGEST_PIXEL: u16 = 6;
+/// Largest cell with digits, in columns and rows, and columns for each row: about square.
+const LARGEST_CELL: (u16, u16) = (30, 9);
+const SQUARE: u16 = 4;
 /// Numbers and the space before them, in columns, best first.
 const PITCHES: [(u16, u16); 6] = [(6, 2), (6, 1), (5, 2), (5, 1), (4, 1), (3, 1)];
 
@@ -32,7 +35,7 @@ pub(super) struct Groups {
 /// What is drawn in the cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    Digits { number: u16, gap: u16 },
+    Digits { number: u16 },
     Pixels { level: usize },
 }
 
@@ -60,6 +63,16 @@ struct Extras {
     summary: bool,
     lines: bool,
     hosts: bool,
+}
+
+/// Cells with digits: columns of a number, columns and rows of a cell.
+#[derive(Clone, Copy)]
+struct Cells {
+    number: u16,
+    wide: u16,
+    high: u16,
+    /// free columns before the first cell
+    indent: u16,
 }
 
 impl Groups {
@@ -148,11 +161,19 @@ impl Planner<'_> {
             let extras = Extras { legend, summary, lines, hosts };
             for (number, gap) in PITCHES.into_iter().filter(|&(number, _)| number >= least) {
                 let lines = if extras.lines { gaps } else { 0 };
-                let width =
-                    self.left(extras) + small * self.pitch(number, gap) + 1 + 2 * lines + if summary { self.summary(number) } else { 0 };
-                let height = 1 + small + lines + u16::from(summary) + u16::from(legend);
-                if width <= self.area.width && height <= self.area.height {
-                    return Some(self.digits(extras, (number, gap), 0..n, 0..n));
+                let sides = self.left(extras) + 1 + 2 * lines + if summary { self.summary(number) } else { 0 };
+                let edges = 1 + lines + u16::from(summary) + u16::from(legend);
+                let least = self.pitch(number, gap);
+                if sides + small * least <= self.area.width && edges + small <= self.area.height {
+                    // What is left over goes to the cells.
+                    let high = ((self.area.height - edges) / small).clamp(1, LARGEST_CELL.1);
+                    let most = LARGEST_CELL.0.min(high * SQUARE + 4).max(least);
+                    let wide = ((self.area.width - sides) / small).clamp(least, most);
+                    // Not higher than wide: a row of a terminal is about two columns high.
+                    let high = high.min(wide.div_ceil(2));
+                    let number = number.min(self.painter.full_width(self.view.grid));
+                    let spare = sides + small * wide < self.area.width;
+                    return Some(self.digits(extras, Cells { number, wide, high, indent: u16::from(spare) }, 0..n, 0..n));
                 }
             }
         }
@@ -167,14 +188,15 @@ impl Planner<'_> {
         let height = self.area.height.checked_sub(1 + u16::from(extras.legend))?;
         let (row, column) = self.view.turn(self.view.cursor);
         let rows = around(row, height, self.view.grid.world())?;
-        Some(self.digits(extras, (number, 1), rows, around(column, width, self.view.grid.world())?))
+        let cells = Cells { number, wide: self.pitch(number, 1), high: 1, indent: 0 };
+        Some(self.digits(extras, cells, rows, around(column, width, self.view.grid.world())?))
     }
 
-    fn digits(&self, extras: Extras, (number, gap): (u16, u16), rows: Range<usize>, columns: Range<usize>) -> Layout {
-        let pitch = self.pitch(number, gap);
+    fn digits(&self, extras: Extras, cells: Cells, rows: Range<usize>, columns: Range<usize>) -> Layout {
+        let Cells { number, wide: pitch, high, indent } = cells;
         let ruled = |rank: usize| rank > 0 && extras.lines && self.groups.ruled && self.groups.begins_in(&(rank..rank + 1)).is_some();
         let mut lines = (Vec::new(), Vec::new());
-        let mut x = self.area.x + self.left(extras);
+        let mut x = self.area.x + self.left(extras) + indent;
         let mut across = Spans::new();
         for rank in columns {
             if ruled(rank) {
@@ -191,12 +213,12 @@ impl Planner<'_> {
                 lines.1.push(y);
                 y += 1;
             }
-            down.push((y * 2, 2, rank..rank + 1));
-            y += 1;
+            down.push((y * 2, 2 * high, rank..rank + 1));
+            y += high;
         }
         let hosts = if extras.hosts { self.groups.width } else { 0 };
         Layout {
-            kind: Kind::Digits { number, gap },
+            kind: Kind::Digits { number },
             area: self.area,
             columns: across,
             rows: down,

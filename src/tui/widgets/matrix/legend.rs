@@ -3,9 +3,9 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use super::MatrixView;
 use super::frame::right;
 use super::paint::{Painter, color};
+use super::{Mark, MatrixView};
 use crate::matrix::Metric;
 use crate::ramp::State;
 
@@ -53,13 +53,18 @@ pub(super) fn draw(view: &MatrixView<'_>, painter: &Painter, area: Rect, buffer:
             end = end.saturating_sub(2);
         }
     }
-    for state in State::ALL {
-        let name = format!(" {}", state.name());
+    // Marks of headers only if there are any, then states.
+    let marks =
+        [(Mark::Lost, "lost", !view.lost.is_empty()), (Mark::Slow, "slow rank", !(view.slow.0.is_empty() && view.slow.1.is_empty()))];
+    let marks = marks.into_iter().filter(|(.., any)| *any).map(|(mark, name, _)| (mark.glyph().to_owned(), mark.style(view.theme), name));
+    let states = State::ALL.into_iter().map(|state| (state.glyph().to_string(), painter.state_style(state), state.name()));
+    for (glyph, style, name) in marks.chain(states) {
+        let name = format!(" {name}");
         let width = 1 + Span::raw(name.as_str()).width() as u16;
         if left + width > end {
             break;
         }
-        buffer.set_string(left, area.y, state.glyph().to_string(), painter.state_style(state));
+        buffer.set_string(left, area.y, glyph, style);
         buffer.set_string(left + 1, area.y, name, dim);
         left += width + 2;
     }

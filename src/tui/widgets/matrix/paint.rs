@@ -1,7 +1,7 @@
 use ratatui::style::{Color, Modifier, Style};
 
 use super::MatrixView;
-use crate::matrix::{Domain, Metric, Unit, Value};
+use crate::matrix::{Domain, Grid, Metric, Unit, Value};
 use crate::ramp::{Level, Map, Paint, Ramp, Rgb, Shade, State, nearest_index, text_on, xterm};
 use crate::tui::theme::{Theme, rgb_of, sixteen};
 
@@ -25,27 +25,28 @@ impl<'a> Painter<'a> {
     pub(super) fn new(view: &MatrixView<'a>) -> Self {
         let (theme, metric) = (view.theme, view.grid.metric());
         let domain = view.grid.domain();
+        // Of rates the very largest, not a percentile: what is told in words has the same unit.
+        let largest = if metric == Metric::Bandwidth { view.grid.all().best } else { domain.map_or(f64::NAN, |domain| domain.hi) };
         let map = if metric == Metric::Asymmetry { Map::Diverging } else { Map::Sequential };
         let level = theme.level();
         let accent = match theme.style("ui.border.focus").fg {
             Some(color) if level >= Level::Ansi256 => rgb_of(color).map_or(Paint::Plain, |rgb| exact(rgb, level)),
             _ => Paint::Plain,
         };
-        Self {
-            theme,
-            metric,
-            domain,
-            unit: metric.unit(domain.map_or(f64::NAN, |domain| domain.hi)),
-            ramp: Ramp::new(map, level),
-            level,
-            dark: theme.dark(),
-            accent,
-        }
+        Self { theme, metric, domain, unit: metric.unit(largest), ramp: Ramp::new(map, level), level, dark: theme.dark(), accent }
     }
 
     /// True if a cell's ground carries its value.
     pub(super) fn fills(&self) -> bool {
         self.ramp.fills()
+    }
+
+    /// The heading, with the unit.
+    pub(super) fn title(&self) -> String {
+        match self.metric {
+            Metric::Asymmetry => self.metric.title(f64::NAN),
+            metric => format!("{}, {}", metric.name(), self.unit.name),
+        }
     }
 
     pub(super) fn shade(&self, value: f64) -> Shade {
@@ -77,6 +78,15 @@ impl<'a> Painter<'a> {
         let Some(domain) = self.domain else { return 4 };
         let fits = |width: usize| [domain.lo, domain.hi].into_iter().all(|value| self.number(value, width) != "…");
         (3..=6).find(|&width| fits(width)).unwrap_or(6) as u16
+    }
+
+    /// Columns that show every number of a small matrix, its diagonal included, in full.
+    pub(super) fn full_width(&self, grid: &Grid) -> u16 {
+        let all = grid.all();
+        let diagonal = (0..grid.world()).filter_map(|rank| grid.get(rank, rank).known());
+        let ends = [all.worst, all.best, -all.worst].into_iter().filter(|value| self.metric.accepts(*value));
+        let widths = ends.chain(diagonal).map(|value| self.metric.format(value, self.unit).chars().count());
+        widths.max().unwrap_or(1).clamp(3, 6) as u16
     }
 
     /// A value or a state as a pixel: its ground where colours are many, else its glyph. `None` is the diagonal.

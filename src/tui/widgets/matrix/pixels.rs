@@ -117,6 +117,9 @@ impl Scene<'_> {
             if self.groups.ruled && self.groups.begins_in(ranks).is_some() {
                 buffer.set_string(*x, y, "╷", dim);
             }
+            if let Some((mark, _)) = self.view.mark(ranks, false) {
+                buffer.set_string(x + (width - 1) / 2, y, mark.glyph(), mark.style(self.view.theme));
+            }
             if ranks.contains(&cursor) {
                 at = Some(x + (width - 1) / 2);
             }

@@ -43,6 +43,8 @@ struct Scene {
     cursor: (usize, usize),
     selection: Option<((usize, usize), (usize, usize))>,
     transpose: bool,
+    lost: Vec<usize>,
+    slow: (Vec<usize>, Vec<usize>),
 }
 
 impl Scene {
@@ -55,6 +57,8 @@ impl Scene {
             cursor: (1, 2),
             selection: None,
             transpose: false,
+            lost: Vec::new(),
+            slow: (Vec::new(), Vec::new()),
         }
     }
 
@@ -68,7 +72,9 @@ impl Scene {
             selection: self.selection,
             transpose: self.transpose,
             zoom: self.zoom,
-            title: "256 MiB · median of 8",
+            title: &["256 MiB".to_owned(), "median of 8".to_owned()],
+            lost: &self.lost,
+            slow: (&self.slow.0, &self.slow.1),
             focused: true,
             theme: &self.theme,
         };
@@ -258,9 +264,68 @@ fn long_times_and_slow_rates_keep_their_digits() {
             |from, to| if from == to { Value::Missing } else { Value::Known(2.31e7 + (from * 10 + to) as f64 * 1e6) },
         );
     let text = scene.text(60, 12);
-    assert!(text.contains("0.0241") && text.contains("0.0441"), "{text}");
+    assert!(text.contains("bandwidth, MB/s") && text.contains("24.1") && text.contains("44.1 MB/s"), "{text}");
     scene.grid =
         Grid::build(Metric::Asymmetry, 3, |from, to| if from == to { Value::Missing } else { Value::Known(from as f64 - to as f64) });
     let text = scene.text(60, 12);
     assert!(text.contains("+2.00") && text.contains("-1.00"), "{text}");
+}
+
+#[test]
+fn lost_and_slow_ranks_are_marked_without_colour() {
+    let scene = Scene { lost: vec![5], slow: (vec![3], vec![1, 5]), ..Scene::new(8, 4, Level::None) };
+    let text = scene.text(84, 18);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[1].contains("▲1") && lines[1].contains("✗5") && !lines[1].contains("▲3"), "{text}");
+    let marked = |glyph: char| lines.iter().filter(|line| line.trim_start_matches('│').starts_with(glyph)).collect::<Vec<_>>();
+    assert!(marked('✗').len() == 1 && marked('✗')[0].contains(" 5 "), "{text}");
+    assert!(marked('▲').len() == 1 && marked('▲')[0].contains(" 3 "), "{text}");
+    assert!(text.contains("✗ lost") && text.contains("▲ slow rank"), "{text}");
+    // Rows are receivers now.
+    let turned = Scene { transpose: true, ..scene };
+    let text = turned.text(84, 18);
+    assert!(text.lines().nth(1).unwrap().contains("▲3") && !text.lines().nth(1).unwrap().contains("▲1"), "{text}");
+    for (n, zoom) in [(40, Zoom::Pixels), (256, Zoom::Fit)] {
+        let scene = Scene { zoom, lost: vec![21], slow: (vec![30], Vec::new()), cursor: (0, 0), ..Scene::new(n, 8, Level::TrueColor) };
+        let text = scene.text(78, 24);
+        assert!(text.contains("✗") && text.lines().nth(1).unwrap().contains("✗"), "{text}");
+        assert!(text.lines().any(|line| line.starts_with("│✗") && line.contains("21")), "{text}");
+    }
+}
+
+#[test]
+fn few_ranks_get_large_cells_and_every_point_of_them_is_theirs() {
+    for (n, width, height) in [(2, 80, 26), (3, 84, 30), (8, 80, 26), (8, 154, 46)] {
+        for (name, level) in LEVELS {
+            let scene = Scene::new(n, 4, level);
+            let (buffer, hits) = scene.draw(width, height);
+            let (across, down) = (&hits.columns[0], &hits.rows[0]);
+            assert!(across.1 >= 7 && down.1 >= 4, "{n} in {width}x{height} {name}: {across:?} {down:?}");
+            let mut points = std::collections::HashMap::new();
+            for (x, y) in (0..height).flat_map(|y| (0..width).map(move |x| (x, y))) {
+                if let Some(hit) = hits.at(x, y, false) {
+                    assert_eq!(Some(hit.clone()), hits.at(x, y, true));
+                    *points.entry((hit.from.start, hit.to.start)).or_insert(0_u16) += 1;
+                    if buffer[(x, y)].symbol() == "≠" {
+                        assert_eq!((hit.from.start, hit.to.start), (2, 0));
+                    }
+                }
+            }
+            assert_eq!(points.len(), n * n);
+            assert!(points.values().all(|&count| count == across.1 * down.1 / 2), "{points:?}");
+        }
+    }
+}
+
+#[test]
+fn a_title_that_does_not_fit_loses_whole_parts() {
+    let scene = Scene::new(40, 8, Level::None);
+    for width in 20..90 {
+        let text = scene.text(width, 20);
+        let title = text.lines().next().unwrap().trim_matches(['╭', '╮', '─', ' ']).to_owned();
+        let whole = "bandwidth, GB/s · worst of 2×2 · 256 MiB · row sends · median of 8";
+        let full = whole.replace(" · worst of 2×2", "");
+        let fits = |all: &str| all.starts_with(&title) && (all.len() == title.len() || all[title.len()..].starts_with(" · "));
+        assert!(fits(whole) || fits(&full) || title.contains("worst of 4×4"), "{width}: {title}");
+    }
 }
