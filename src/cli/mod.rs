@@ -1,5 +1,7 @@
 //! Arguments, exit codes, and the wiring of everything below.
 
+#![cfg_attr(not(feature = "tui"), allow(dead_code, unused_variables, reason = "what only the screen needs"))]
+
 mod args;
 mod doctor;
 mod facts;
