@@ -34,6 +34,7 @@ fn header(world: usize) -> Header {
         name: "bench".to_owned(),
         started: String::new(),
         engine: EngineKind::Mpi,
+        settings: SweepSettings::default(),
         topology: Topology { ranks: ranks.collect() },
         software: BTreeMap::new(),
         environment: BTreeMap::new(),

@@ -64,7 +64,7 @@ fn picture(global: &super::args::Global, model: &Model, wanted: &Wanted) -> Resu
     let Some((width, height)) = cells.filter(|&(w, h): &(u16, u16)| (60..=500).contains(&w) && (18..=300).contains(&h)) else {
         bail!("--cells: {:?} is not a size in characters between 60x18 and 500x300", wanted.cells);
     };
-    let settings = model.sweep.as_ref().map(|sweep| sweep.settings.clone()).unwrap_or_default();
+    let settings = model.sweep.as_ref().map_or_else(|| model.header.settings.clone(), |sweep| sweep.settings.clone());
     let movers = vec![settings.mover];
     let mut ui = Ui::new(Tab::Matrix, &settings, movers);
     ui.matrix.metric = metric;
@@ -101,7 +101,7 @@ pub(super) fn open(global: &super::args::Global, session: &Path) -> Result<u8> {
     }
 
     let recorded = store::read(session)?;
-    let settings = fold(&recorded).sweep.map(|sweep| sweep.settings).unwrap_or_default();
+    let settings = recorded.header.settings.clone();
     let movers = vec![settings.mover];
     super::watch::screen::alone(global, recorded.header, Box::new(Replay(recorded.records)), settings, movers)
 }

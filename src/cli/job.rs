@@ -115,7 +115,7 @@ pub(super) fn attach(global: &Global, socket: Option<&Path>) -> Result<u8> {
         EngineKind::Threads => crate::transport::threads::MOVERS,
         EngineKind::Mpi => crate::sample::MPI_MOVERS,
     };
-    let settings = super::settings::defaults(header.engine);
+    let settings = header.settings.clone();
     super::watch::screen::alone(global, header, Box::new(Attached(client)), settings, movers.to_vec())
 }
 

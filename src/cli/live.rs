@@ -256,7 +256,7 @@ impl Session {
             Some(folder) => folder.clone(),
             None => config::new_session(hosts.first().copied().unwrap_or("host"), hosts.len(), world),
         };
-        let header = header(&folder, engine);
+        let header = header(&folder, engine, &settings);
         let store = Store::create(&folder, &header)?;
         let resume = resume_command(&folder);
         Ok(Self { store, header, records: Vec::new(), settings, start: None, next_probe: 0, resume })
@@ -287,7 +287,7 @@ impl Session {
         for record in &recorded.records {
             model.apply(record);
         }
-        let base = model.sweep.as_ref().map_or_else(|| settings::defaults(engine.kind()), |sweep| sweep.settings.clone());
+        let base = model.sweep.as_ref().map_or_else(|| recorded.header.settings.clone(), |sweep| sweep.settings.clone());
         let settings = settings::settings(args, engine.kind(), ours.world(), base)?;
         let next_probe = recorded.records.iter().filter_map(|record| match &record.event {
             Event::ProbeStarted { probe } => Some(probe.id + 1),
@@ -301,7 +301,7 @@ impl Session {
     }
 }
 
-fn header(folder: &Path, engine: &dyn Engine) -> Header {
+fn header(folder: &Path, engine: &dyn Engine, settings: &SweepSettings) -> Header {
     let machine = Machine::default();
     let name = folder.file_name().map_or_else(|| "session".to_owned(), |name| crate::units::plain(&name.to_string_lossy()));
     let software = [
@@ -316,6 +316,7 @@ fn header(folder: &Path, engine: &dyn Engine) -> Header {
         name,
         started: jiff::Timestamp::now().to_string(),
         engine: engine.kind(),
+        settings: settings.clone(),
         topology: engine.topology().clone(),
         software: software.into_iter().collect(),
         environment: discover::environment(),

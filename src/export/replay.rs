@@ -9,16 +9,6 @@ impl Calibration {
     pub fn to_model(&self) -> Model {
         let mut software = self.software.clone();
         let program = software.remove("toposcope").unwrap_or_default();
-        let mut model = Model::new(Header {
-            format: Header::current_format(),
-            program,
-            name: "calibration".to_owned(),
-            started: self.started.clone(),
-            engine: self.engine,
-            topology: self.placed(),
-            software,
-            environment: self.environment.clone(),
-        });
         let settings = SweepSettings {
             patterns: self.samples.iter().map(|sample| sample.pattern).fold(Vec::new(), |mut all, pattern| {
                 if !all.contains(&pattern) {
@@ -37,6 +27,17 @@ impl Calibration {
             buffers: self.buffers,
             arena: self.arena,
         };
+        let mut model = Model::new(Header {
+            format: Header::current_format(),
+            program,
+            name: "calibration".to_owned(),
+            started: self.started.clone(),
+            engine: self.engine,
+            settings: settings.clone(),
+            topology: self.placed(),
+            software,
+            environment: self.environment.clone(),
+        });
         let mut t = 0.0;
         model.apply(&Record { t, event: Event::SweepStarted { settings, resumed: false } });
         let parts = self.samples.chunk_by(|a, b| (a.pattern, a.from, a.to, a.bytes, a.take) == (b.pattern, b.from, b.to, b.bytes, b.take));

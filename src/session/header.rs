@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::sample::EngineKind;
+use crate::sweep::SweepSettings;
 use crate::topology::Topology;
 
 /// Format of sessions that this version writes. A newer minor version is read, a newer major one refused.
@@ -20,6 +21,9 @@ pub struct Header {
     /// start of the session, RFC 3339, UTC
     pub started: String,
     pub engine: EngineKind,
+    /// what the job was started to measure; what was measured stands in the events
+    #[serde(default)]
+    pub settings: SweepSettings,
     pub topology: Topology,
     /// operating system, MPI library and the like, by name
     pub software: BTreeMap<String, String>,

@@ -29,6 +29,7 @@ pub fn header() -> Header {
         name: "lab-2x3-20250101".to_owned(),
         started: "2025-01-01T10:00:00Z".to_owned(),
         engine: EngineKind::Mpi,
+        settings: settings(),
         topology: topology(),
         software: BTreeMap::from([("mpi".to_owned(), "Open MPI 4.1.4".to_owned())]),
         environment: BTreeMap::from([("OMPI_MCA_btl".to_owned(), "self,tcp".to_owned())]),
