@@ -22,8 +22,8 @@ const PATIENCE: u32 = 2;
 #[derive(Debug, Clone)]
 pub struct Start {
     pub settings: SweepSettings,
-    /// repeats that the session already has: cell, bytes, count
-    pub done: Vec<(Cell, u64, u32)>,
+    /// repeats that the session already has: cell, bytes, their numbers
+    pub done: Vec<(Cell, u64, Vec<u32>)>,
     /// newest take of each cell that was measured again
     pub takes: Vec<(Cell, u32)>,
     /// true when it takes up a session
