@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::Duration;
 
 use super::{Gate, samples};
-use crate::sample::Status;
+use crate::sample::{Pattern, Status};
 use crate::session::{Command, Event, Outcome};
 use crate::sweep::{Cell, Probe, Sweep, SweepSettings, estimate};
 use crate::transport::{End, Engine, Order, ProbeReport, Report, Setup};
@@ -231,7 +231,8 @@ impl<'a> Conductor<'a> {
         let world = self.engine.topology().world();
         let known: Vec<(Cell, u32)> = cells
             .iter()
-            .filter(|cell| cell.from < world && cell.to < world)
+            // A command may come from another program's hand: a pair that no sweep has is not measured.
+            .filter(|cell| cell.from < world && cell.to < world && (cell.pattern == Pattern::Local) == (cell.from == cell.to))
             .map(|&cell| {
                 let take = self.takes.entry(cell).or_insert(0);
                 *take += 1;

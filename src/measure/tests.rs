@@ -173,7 +173,8 @@ fn a_cell_is_measured_again_during_a_sweep_and_after_it() {
     let (events, _) = run(told(2), Some(Start::new(settings())), false, |event, commands| match event {
         Event::ProbeDone { .. } if asked == 0 => {
             asked = 1;
-            commands.send(Command::Remeasure { cells: vec![cell], bytes: Some(4096) }).unwrap();
+            let never = [Cell { pattern: Pattern::Local, ..cell }, Cell { to: 1, ..cell }, Cell { from: 9, ..cell }];
+            commands.send(Command::Remeasure { cells: [&never[..], &[cell]].concat(), bytes: Some(4096) }).unwrap();
         }
         Event::SweepEnded { .. } if asked == 1 => {
             asked = 2;
