@@ -167,7 +167,7 @@ pub enum Commands {
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// Number of ranks
-    #[arg(short = 'n', long = "np", value_name = "N")]
+    #[arg(short = 'n', long = "np", value_name = "N", value_parser = parse_np)]
     pub np: usize,
     /// Hosts, as the launcher takes them: a,b or a:2,b:2
     #[arg(short = 'H', long, value_name = "HOSTS")]
@@ -194,6 +194,11 @@ pub enum SchemaOf {
     Calibration,
     Header,
     Event,
+}
+
+/// Open MPI takes 0 for as many as there are slots.
+fn parse_np(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&ranks| ranks > 0).ok_or_else(|| "expected a number of ranks, at least 1".to_owned())
 }
 
 #[cfg(test)]

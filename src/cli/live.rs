@@ -159,6 +159,9 @@ impl House {
 }
 
 fn root(global: &Global, args: &SweepArgs, mode: &Mode, job: Option<Job>, engine: impl FnOnce() -> Result<Box<dyn Engine>>) -> Result<u8> {
+    if let Mode::Headless { out: Some(out), .. } = mode {
+        writable(out)?;
+    }
     let mut house = House::open(mode, job.as_ref())?;
     let (done, mut engine) = match engine() {
         Ok(engine) => {
@@ -182,7 +185,7 @@ fn root(global: &Global, args: &SweepArgs, mode: &Mode, job: Option<Job>, engine
     let done = match done {
         Ok(done) => done,
         Err(error) if job.is_some() => {
-            let _ = writeln!(house.stderr, "toposcope: {error:#}");
+            let _ = writeln!(house.stderr, "toposcope: {}", super::told(&error));
             // Other ranks wait for orders, this one's to leave included.
             finish();
             signal_hook::low_level::exit(i32::from(WRONG));
@@ -195,6 +198,15 @@ fn root(global: &Global, args: &SweepArgs, mode: &Mode, job: Option<Job>, engine
         signal_hook::low_level::exit(i32::from(done.code));
     }
     Ok(done.code)
+}
+
+/// Refuse a calibration's path that cannot be written, before hours are measured for it. (Nothing is created yet.)
+fn writable(out: &Path) -> Result<()> {
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if out.is_dir() || !folder.is_dir() {
+        bail!("--out {}: expected a file in a folder that exists", out.display());
+    }
+    Ok(())
 }
 
 /// What a job came to.
@@ -403,7 +415,12 @@ fn finish(mode: &Mode, recorder: &Recorder, blemished: bool) -> Result<Done> {
     }
     let mut calibration = recorder.folder().join(super::watch::CALIBRATION);
     if let Mode::Headless { out: Some(out), .. } = mode {
-        crate::export::write_calibration(model, out).with_context(|| format!("--out {}", out.display()))?;
+        crate::export::write_calibration(model, out).with_context(|| {
+            let session = recorder.folder().display();
+            format!(
+                "--out: the calibration was not written; the samples are safe: toposcope export {session} --format calibration --out FILE"
+            )
+        })?;
         calibration.clone_from(out);
     }
     let there = calibration.exists().then_some(calibration.as_path());

@@ -51,7 +51,7 @@ pub fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             if job.is_none_or(|job| job.rank == 0) {
-                let _ = writeln!(std::io::stderr(), "toposcope: {error:#}");
+                let _ = writeln!(std::io::stderr(), "toposcope: {}", told(&error));
             }
             ExitCode::from(WRONG)
         }
@@ -78,8 +78,31 @@ fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {
     }
 }
 
+/// An error with its causes, each told once: our own errors name theirs already.
+fn told(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told.as_str() {
+        "" => cause,
+        told if told.contains(&cause) => told.to_owned(),
+        told => format!("{told}: {cause}"),
+    })
+}
+
 /// Print to standard output; a closed pipe is no error of ours.
 fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::told;
+    use anyhow::Context;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let ours = crate::launch::LaunchError::at("open x")(std::io::Error::other("disk on fire"));
+        assert_eq!(told(&anyhow::Error::from(ours)), "open x: disk on fire");
+        let error = Err::<(), _>(std::io::Error::other("why")).context("what").unwrap_err();
+        assert_eq!(told(&error), "what: why");
+    }
 }

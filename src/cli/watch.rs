@@ -186,9 +186,14 @@ pub(super) mod screen {
         let thread = std::thread::Builder::new()
             .name("screen".to_owned())
             .spawn(move || {
-                if let Err(error) = tui::run(setup, header) {
-                    handle.restore();
-                    handle.say(&format!("toposcope: the screen ended: {error}\n"));
+                match tui::run(setup, header) {
+                    Err(error) => {
+                        handle.restore();
+                        handle.say(&format!("toposcope: the screen ended: {error}\n"));
+                    }
+                    // As if asked to end from outside: terminal back, and the guard tells the rest.
+                    Ok(tui::Ended::AtOnce) => drop(signal_hook::low_level::raise(signal_hook::consts::SIGTERM)),
+                    Ok(_) => {}
                 }
                 // Whatever ended the screen ends the job in order; after a person's own quit this changes nothing.
                 let _ = commands.send(Command::Quit);

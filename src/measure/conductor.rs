@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::Duration;
 
 use super::{Gate, samples};
-use crate::sample::Status;
+use crate::sample::{Pattern, Status};
 use crate::session::{Command, Event, Outcome};
 use crate::sweep::{Cell, Probe, Sweep, SweepSettings, estimate};
 use crate::transport::{End, Engine, Order, ProbeReport, Report, Setup};
@@ -22,8 +22,8 @@ const PATIENCE: u32 = 2;
 #[derive(Debug, Clone)]
 pub struct Start {
     pub settings: SweepSettings,
-    /// repeats that the session already has: cell, bytes, count
-    pub done: Vec<(Cell, u64, u32)>,
+    /// repeats that the session already has: cell, bytes, their numbers
+    pub done: Vec<(Cell, u64, Vec<u32>)>,
     /// newest take of each cell that was measured again
     pub takes: Vec<(Cell, u32)>,
     /// true when it takes up a session
@@ -231,7 +231,8 @@ impl<'a> Conductor<'a> {
         let world = self.engine.topology().world();
         let known: Vec<(Cell, u32)> = cells
             .iter()
-            .filter(|cell| cell.from < world && cell.to < world)
+            // A command may come from another program's hand: a pair that no sweep has is not measured.
+            .filter(|cell| cell.from < world && cell.to < world && (cell.pattern == Pattern::Local) == (cell.from == cell.to))
             .map(|&cell| {
                 let take = self.takes.entry(cell).or_insert(0);
                 *take += 1;

@@ -173,7 +173,8 @@ fn a_cell_is_measured_again_during_a_sweep_and_after_it() {
     let (events, _) = run(told(2), Some(Start::new(settings())), false, |event, commands| match event {
         Event::ProbeDone { .. } if asked == 0 => {
             asked = 1;
-            commands.send(Command::Remeasure { cells: vec![cell], bytes: Some(4096) }).unwrap();
+            let never = [Cell { pattern: Pattern::Local, ..cell }, Cell { to: 1, ..cell }, Cell { from: 9, ..cell }];
+            commands.send(Command::Remeasure { cells: [&never[..], &[cell]].concat(), bytes: Some(4096) }).unwrap();
         }
         Event::SweepEnded { .. } if asked == 1 => {
             asked = 2;
@@ -208,7 +209,7 @@ fn what_cannot_be_measured_is_refused_in_words() {
 #[test]
 fn a_resumed_sweep_measures_only_what_is_missing() {
     let cell = Cell { pattern: Pattern::Peer, from: 0, to: 1 };
-    let start = Start { done: vec![(cell, 4096, 3), (cell, 1 << 20, 1)], resumed: true, ..Start::new(settings()) };
+    let start = Start { done: vec![(cell, 4096, vec![0, 1, 2]), (cell, 1 << 20, vec![0])], resumed: true, ..Start::new(settings()) };
     let (events, _) = run(told(2), Some(start), true, |_, _| {});
     let of_cell: Vec<(u64, u32)> =
         samples(&events).iter().filter(|sample| sample.from == 0).map(|sample| (sample.bytes, sample.repeat)).collect();

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::fit::{Interval, median, median_interval};
 use crate::sample::{Sample, Status};
@@ -86,6 +86,21 @@ impl SizeCell {
         self.shots.push(shot);
     }
 
+    /// Forget what an earlier job of the session could not time and these samples try again: a repeat has one state.
+    /// How many were forgotten.
+    fn tried_again(&mut self, samples: &[Sample]) -> usize {
+        if self.status == Status::Ok {
+            return 0;
+        }
+        let again: HashSet<(u32, u32)> = samples.iter().map(|sample| (sample.take, sample.repeat)).collect();
+        let failed = |shot: &Shot| matches!(shot.status, Status::Timeout | Status::Waived);
+        let before = self.shots.len();
+        self.shots.retain(|shot| !(failed(shot) && again.contains(&(shot.take, shot.repeat))));
+        let newest = self.shots.iter().filter(|shot| shot.take == self.take).map(|shot| shot.status);
+        self.status = newest.max_by_key(|&status| severity(status)).unwrap_or(Status::Ok);
+        before - self.shots.len()
+    }
+
     /// Bring the summary up to date; once a probe, since it sorts.
     fn summarise(&mut self) {
         let mut times = self.times();
@@ -145,11 +160,12 @@ impl Cells {
             let Some(first) = group.first() else { continue };
             let cell = Cell { pattern: first.pattern, from: first.from, to: first.to };
             let size = self.size_cell(cell, first.bytes, first.take);
+            let forgotten = size.tried_again(group) as u64;
             for sample in group {
                 size.push(Shot::of(sample));
             }
             size.summarise();
-            self.samples += group.len() as u64;
+            self.samples = self.samples + group.len() as u64 - forgotten;
             touched.push(cell);
         }
         touched

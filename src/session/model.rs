@@ -44,7 +44,8 @@ pub struct SweepState {
 impl SweepState {
     /// Share of the repeats that have a state, 0 to 1.
     pub fn share(&self) -> f64 {
-        let (done, wanted) = self.progress.iter().fold((0, 0), |(done, wanted), p| (done + p.done, wanted + p.wanted));
+        let (done, wanted) =
+            self.progress.iter().fold((0_u64, 0_u64), |(done, wanted), p| (done.saturating_add(p.done), wanted.saturating_add(p.wanted)));
         if wanted == 0 { 0.0 } else { done as f64 / wanted as f64 }
     }
 
@@ -130,7 +131,7 @@ impl Model {
                     }
                     // Re-measurements count to the largest size's work, for want of better; they are few.
                     if let Some(progress) = sweep.progress.last_mut() {
-                        progress.wanted += repeats;
+                        progress.wanted = progress.wanted.saturating_add(*repeats);
                     }
                 }
                 Change::State
@@ -168,7 +169,7 @@ impl Model {
                 Pattern::Peer => ranks * ranks.saturating_sub(1),
             })
             .sum();
-        let wanted = cells * u64::from(settings.repeats);
+        let wanted = cells.saturating_mul(u64::from(settings.repeats));
         let progress = settings.sizes.iter().map(|&bytes| Progress { bytes, wanted, done: 0, spent: 0.0 });
         let mut state = SweepState {
             settings: settings.clone(),
@@ -178,9 +179,11 @@ impl Model {
             progress: progress.collect(),
         };
         if resumed {
-            for (_, bytes, count) in self.done() {
+            // Another job: its ranks answer until they do not.
+            self.lost.clear();
+            for (_, bytes, repeats) in self.done() {
                 if let Some(progress) = state.progress.iter_mut().find(|progress| progress.bytes == bytes) {
-                    progress.done += u64::from(count.min(settings.repeats));
+                    progress.done += repeats.iter().filter(|&&repeat| repeat < settings.repeats).count() as u64;
                 }
             }
         } else {
@@ -193,6 +196,15 @@ impl Model {
     }
 
     fn probe_done(&mut self, id: u64, samples: &[Sample], t: f64) -> Change {
+        let world = self.world();
+        // Recorded sessions and other programs' sockets are data: a pair that this job has not is in no table.
+        if samples.iter().any(|sample| sample.from >= world || sample.to >= world) {
+            let known: Vec<Sample> = samples.iter().filter(|sample| sample.from < world && sample.to < world).cloned().collect();
+            let text =
+                format!("{} samples of probe {id} name ranks that this job of {world} has not; left out", samples.len() - known.len());
+            self.say(t, None, &text);
+            return if known.is_empty() { Change::State } else { self.probe_done(id, &known, t) };
+        }
         let cells = self.cells.add(samples);
         let Some(first) = samples.first() else { return Change::Nothing };
         if let Some(sweep) = &mut self.sweep {
@@ -227,14 +239,14 @@ impl Model {
         self.cells.iter().map(|(cell, sizes)| (cell, newest(sizes))).filter(|&(_, take)| take > 0).collect()
     }
 
-    /// Repeats of each cell and size that the sweep's own take already has, for resuming: a timed-out or waived repeat
-    /// of a rank that was lost is worth another try, so only `ok` and `corrupt` count.
-    pub fn done(&self) -> Vec<(Cell, u64, u32)> {
+    /// Numbers of the repeats of each cell and size that the sweep's own take already has, for resuming: a timed-out or
+    /// waived repeat is worth another try, so only `ok` and `corrupt` count.
+    pub fn done(&self) -> Vec<(Cell, u64, Vec<u32>)> {
         let mut done = Vec::new();
         for (cell, sizes) in self.cells.iter() {
             for size in sizes {
-                let count = size.shots.iter().filter(|shot| shot.take == 0 && matches!(shot.status, Status::Ok | Status::Corrupt)).count();
-                done.push((cell, size.bytes, u32::try_from(count).unwrap_or(u32::MAX)));
+                let has = size.shots.iter().filter(|shot| shot.take == 0 && matches!(shot.status, Status::Ok | Status::Corrupt));
+                done.push((cell, size.bytes, has.map(|shot| shot.repeat).collect()));
             }
         }
         done

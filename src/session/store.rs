@@ -42,6 +42,8 @@ pub struct Store {
     folder: PathBuf,
     events: File,
     line: Vec<u8>,
+    /// bytes of whole records in the file
+    whole: u64,
 }
 
 /// A session as read back.
@@ -93,10 +95,11 @@ impl Store {
         let path = folder.join(EVENTS);
         let file = OpenOptions::new().append(true).create(true).mode(0o644).open(&path).map_err(io_at(&path))?;
         // Locked before it is read: what another writer appends in between must not be cut off below.
-        let store = Self::locked(folder, file)?;
+        let mut store = Self::locked(folder, file)?;
         let recorded = read(folder)?;
         // Only the cut record goes; everything whole stays as it is.
         store.events.set_len(recorded.whole).map_err(io_at(&path))?;
+        store.whole = recorded.whole;
         Ok((store, recorded))
     }
 
@@ -104,7 +107,7 @@ impl Store {
         if flock(&events, FlockOperation::NonBlockingLockExclusive).is_err() {
             return Err(StoreError::Busy { path: folder.to_owned() });
         }
-        Ok(Self { folder: folder.to_owned(), events, line: Vec::new() })
+        Ok(Self { folder: folder.to_owned(), events, line: Vec::new(), whole: 0 })
     }
 
     /// The session's folder.
@@ -123,7 +126,14 @@ impl Store {
         self.line.clear();
         serde_json::to_writer(&mut self.line, record).map_err(|error| bad(&path, &error))?;
         self.line.push(b'\n');
-        self.events.write_all(&self.line).map_err(io_at(&path))
+        if let Err(source) = self.events.write_all(&self.line) {
+            // On a full disk half a line may be there. The next record must not be glued to it: when there is room again,
+            // the session goes on with a gap instead of a line that nobody can read.
+            let _ = self.events.set_len(self.whole);
+            return Err(StoreError::Io { path, source });
+        }
+        self.whole += self.line.len() as u64;
+        Ok(())
     }
 }
 
@@ -212,6 +222,12 @@ pub fn parse_header(text: &[u8], path: &Path) -> Result<Header, StoreError> {
         }
     }
     let mut header: Header = serde_json::from_slice(text).map_err(|error| bad(path, &error))?;
+    let ranks = &header.topology.ranks;
+    if ranks.is_empty() || ranks.iter().enumerate().any(|(at, placement)| placement.rank != at) {
+        let message =
+            format!("topology.ranks are {} whose numbers are not 0, 1, 2, ..: expected one entry a rank, in rank order", ranks.len());
+        return Err(StoreError::Bad { path: path.to_owned(), line: 1, column: 0, message });
+    }
     // Names in files are data: they must not reach a terminal as codes.
     header.name = plain(&header.name);
     header.started = plain(&header.started);

@@ -6,7 +6,7 @@ mod settings;
 
 pub use estimate::{Estimate, estimate};
 pub use plan::{Cell, Sweep};
-pub use settings::{Buffers, SettingsError, SweepSettings};
+pub use settings::{Buffers, MOST_REPEATS, SettingsError, SweepSettings};
 
 use serde::{Deserialize, Serialize};
 

@@ -32,8 +32,10 @@ pub struct Sweep {
     steps: Vec<Step>,
     step: usize,
     at: usize,
-    /// repeats given out (or found done) of the sweep's own take
+    /// repeats of the sweep's own take below which all are given out, found done, or in `holes`
     taken: HashMap<(Cell, u64), u32>,
+    /// runs of repeats, first and count, that a session has not although it has later ones
+    holes: HashMap<(Cell, u64), Vec<(u32, u32)>>,
     /// re-measurements, which go first
     urgent: VecDeque<Probe>,
     /// seconds of one repeat of the largest size seen, with that size
@@ -42,8 +44,8 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// A sweep over the ranks of a job of `world`, with `done` repeats (cell, bytes, count) already in the session.
-    pub fn new(settings: &SweepSettings, world: usize, done: impl IntoIterator<Item = (Cell, u64, u32)>, next_id: u64) -> Self {
+    /// A sweep over the ranks of a job of `world`; `done` are the numbers of the repeats that the session has already.
+    pub fn new(settings: &SweepSettings, world: usize, done: impl IntoIterator<Item = (Cell, u64, Vec<u32>)>, next_id: u64) -> Self {
         let ranks = settings.ranks_of(world);
         let mut cells = Vec::new();
         for &pattern in &settings.patterns {
@@ -61,7 +63,12 @@ impl Sweep {
             let rest: Vec<Step> = steps.iter().map(|step| Step { until: settings.repeats, ..*step }).collect();
             steps.extend(rest);
         }
-        let taken = done.into_iter().map(|(cell, bytes, count)| ((cell, bytes), count)).collect();
+        let (mut taken, mut holes) = (HashMap::new(), HashMap::new());
+        for (cell, bytes, mut repeats) in done {
+            let (next, missing) = missing(&mut repeats, settings.repeats);
+            taken.insert((cell, bytes), next);
+            holes.insert((cell, bytes), missing);
+        }
         let mut sweep = Self {
             settings: settings.clone(),
             cells,
@@ -69,6 +76,7 @@ impl Sweep {
             step: 0,
             at: 0,
             taken,
+            holes,
             urgent: VecDeque::new(),
             seen: HashMap::new(),
             next_id,
@@ -134,6 +142,15 @@ impl Sweep {
                 self.shuffle();
                 continue;
             };
+            // Before the cell is new: what an earlier job of the session left out.
+            let hole = self.holes.get_mut(&(cell, step.bytes)).and_then(Vec::pop);
+            if let Some((first, count)) = hole {
+                let repeats = self.fitting(cell, step.bytes, count);
+                if repeats < count {
+                    self.holes.entry((cell, step.bytes)).or_default().push((first + repeats, count - repeats));
+                }
+                return Some(self.probe(cell, step.bytes, first, repeats, 0));
+            }
             let taken = self.taken.get(&(cell, step.bytes)).copied().unwrap_or(0);
             if taken >= step.until {
                 self.at += 1;
@@ -165,6 +182,21 @@ impl Sweep {
         self.cells.sort_unstable();
         rng.shuffle(&mut self.cells);
     }
+}
+
+/// The first repeat that is above all those done, and the runs below it that are missing, last first.
+fn missing(done: &mut Vec<u32>, wanted: u32) -> (u32, Vec<(u32, u32)>) {
+    done.retain(|&repeat| repeat < wanted);
+    done.sort_unstable();
+    let (mut next, mut runs) = (0, Vec::new());
+    for &repeat in &*done {
+        if repeat > next {
+            runs.push((next, repeat - next));
+        }
+        next = repeat + 1;
+    }
+    runs.reverse();
+    (next, runs)
 }
 
 /// The size of the first pass: the largest one up to 16 MiB, so that a picture is there in seconds.
@@ -223,9 +255,15 @@ mod tests {
     #[test]
     fn a_resumed_sweep_asks_only_for_what_is_missing() {
         let cell = Cell { pattern: Pattern::Peer, from: 0, to: 1 };
-        let seen = counts(&mut Sweep::new(&settings(), 3, [(cell, 4096, 5), (cell, 1 << 20, 2)], 9));
+        let seen = counts(&mut Sweep::new(
+            &settings(),
+            3,
+            [(cell, 4096, vec![4, 3, 2, 1, 0, 9]), (cell, 1 << 20, vec![2, 0]), (cell, 64 << 20, vec![4])],
+            9,
+        ));
         assert!(!seen.contains_key(&(0, 1, 4096)));
-        assert_eq!(seen[&(0, 1, 1 << 20)], [2, 3, 4]);
+        assert_eq!(seen[&(0, 1, 1 << 20)], [1, 3, 4]);
+        assert_eq!(seen[&(0, 1, 64 << 20)], [0, 1, 2, 3]);
         assert_eq!(seen[&(1, 0, 4096)], [0, 1, 2, 3, 4]);
     }
 

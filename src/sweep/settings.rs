@@ -3,6 +3,9 @@ use serde::{Deserialize, Serialize};
 use crate::sample::{MoverKind, Pattern};
 use crate::units::{format_size, plain};
 
+/// Most timed repeats of a pair and size, and most untimed ones: the raw samples are kept, and one probe is one message.
+pub const MOST_REPEATS: u32 = 100_000;
+
 /// Whether messages come from memory or from cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -82,7 +85,7 @@ impl SweepSettings {
     ///
     /// `cache` is the last-level cache in bytes, or 0 if unknown. Never smaller than one window of the largest size.
     pub fn arena_bytes(&self, cache: u64) -> u64 {
-        let largest = self.sizes.last().copied().unwrap_or(0).next_multiple_of(64);
+        let largest = self.sizes.iter().max().copied().unwrap_or(0).checked_next_multiple_of(64).unwrap_or(u64::MAX);
         let window = largest.saturating_mul(u64::from(self.window));
         let cold = match (self.buffers, self.arena) {
             (Buffers::Reuse, _) => 0,
@@ -111,11 +114,26 @@ impl SweepSettings {
         if let Some(&size) = self.sizes.iter().find(|&&size| size > i32::MAX as u64) {
             return refuse("sizes", format_size(size), "one MPI message holds at most 2147483647 bytes; use 1GiB or less");
         }
+        // Buffers are laid out for the last size; a file or a socket may say anything.
+        if !self.sizes.is_sorted_by(|a, b| a < b) {
+            return refuse("sizes", "not ascending".to_owned(), "each size once, smallest first");
+        }
+        if !self.ranks.is_sorted_by(|a, b| a < b) {
+            return refuse("ranks", "not ascending".to_owned(), "each rank once, smallest first");
+        }
+        if (1..self.patterns.len()).any(|at| self.patterns[..at].contains(&self.patterns[at])) {
+            return refuse("patterns", "one of them twice".to_owned(), "each pattern once");
+        }
         if let Some(&rank) = self.ranks.iter().find(|&&rank| rank >= world) {
             return refuse("ranks", rank.to_string(), &format!("this job has ranks 0 to {}", world.saturating_sub(1)));
         }
         if self.repeats == 0 {
             return refuse("repeats", "0".to_owned(), "at least one repeat; 6 or more give an interval");
+        }
+        for (setting, value) in [("repeats", self.repeats), ("warmup", self.warmup)] {
+            if value > MOST_REPEATS {
+                return refuse(setting, value.to_string(), &format!("at most {MOST_REPEATS}"));
+            }
         }
         if !(1..=1024).contains(&self.window) {
             return refuse("window", self.window.to_string(), "between 1 and 1024 outstanding messages");
@@ -150,13 +168,19 @@ mod tests {
     fn what_cannot_be_measured_is_refused_by_name() {
         let good = SweepSettings::default();
         assert_eq!(good.check(4), Ok(()));
-        let cases: [(&str, SweepSettings); 6] = [
+        let cases: [(&str, SweepSettings); 11] = [
             ("patterns", SweepSettings { patterns: vec![], ..good.clone() }),
             ("sizes", SweepSettings { sizes: vec![], ..good.clone() }),
             ("sizes", SweepSettings { sizes: vec![4 << 30], ..good.clone() }),
             ("ranks", SweepSettings { ranks: vec![0, 4], ..good.clone() }),
             ("repeats", SweepSettings { repeats: 0, ..good.clone() }),
             ("timeout", SweepSettings { timeout: f64::NAN, ..good.clone() }),
+            // From a socket or a file: nobody sorted these.
+            ("sizes", SweepSettings { sizes: vec![1 << 20, 4096], ..good.clone() }),
+            ("ranks", SweepSettings { ranks: vec![1, 1], ..good.clone() }),
+            ("patterns", SweepSettings { patterns: vec![Pattern::Peer, Pattern::Peer], ..good.clone() }),
+            ("repeats", SweepSettings { repeats: u32::MAX, ..good.clone() }),
+            ("warmup", SweepSettings { warmup: u32::MAX, ..good.clone() }),
         ];
         for (setting, settings) in cases {
             assert_eq!(settings.check(4).unwrap_err().setting, setting);

@@ -13,6 +13,7 @@ use super::state::{Ask, Popup, Tab, Ui};
 use super::update::{Effect, Facts, Play};
 use super::view::{Key, View};
 use crate::session::{Change, Event, Model, Record};
+use crate::transport::Collector;
 
 /// Facts, what is derived from them, and where the person is.
 pub struct App {
@@ -70,6 +71,15 @@ impl App {
     /// The probe that runs, as far as is known.
     pub fn probe(&self) -> Option<u64> {
         self.model.sweep.as_ref()?.probe.as_ref().map(|(probe, _)| probe.id)
+    }
+
+    /// Say that leaving waits for the probe under way, for how long at most, and how not to wait.
+    pub fn leaving(&mut self) {
+        let most = self.model.sweep.as_ref().map_or(0.0, |sweep| sweep.settings.timeout) + Collector::GRACE.as_secs_f64();
+        self.ui.say(format!("leaving when this probe ends, in {most:.0} s at most; leave again to end it now"), true);
+        if let Some(notice) = &mut self.ui.notice {
+            notice.left = f64::INFINITY;
+        }
     }
 
     /// True while something moves by itself.

@@ -83,6 +83,8 @@ pub struct Setup {
 pub enum Ended {
     /// the person left
     Quit,
+    /// the person left and did not want to wait for the probe that was running
+    AtOnce,
     /// the source of events ended, for the reason given
     Feed(String),
     /// the terminal went away: its input closed

@@ -43,6 +43,7 @@ pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
     screen.resize((tty.size)());
     let (mut asked, mut drawn, mut sized): (Option<Instant>, Option<Instant>, Instant) = (None, None, Instant::now());
     let mut overdrawn: Option<u64> = None;
+    let mut leaving = false;
     loop {
         let now = Instant::now();
         if now - sized >= SIZE {
@@ -65,7 +66,7 @@ pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
             let patience = if known { PATIENCE_KNOWN } else { PATIENCE };
             let news = pass(gate.as_ref(), patience, || frame(&mut app, &mut screen, feed.as_mut(), since))?;
             if let Some(ended) = news.ended {
-                return Ok(ended);
+                return Ok(if leaving { Ended::Quit } else { ended });
             }
             let after = Instant::now();
             if !known {
@@ -93,9 +94,17 @@ pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
                 Effect::Send(command) => feed.send(command),
                 Effect::Redraw => screen.output.forget(),
                 Effect::ReleaseMouse(released) => screen.output.mouse(!released)?,
+                Effect::Leave if leaving => return Ok(Ended::AtOnce),
                 Effect::Leave => {
                     if feed.mode() == Mode::Live {
                         feed.send(Command::Quit);
+                        // The job ends between probes; one that hangs takes its time, and a still picture would look hung.
+                        if gate.as_ref().is_some_and(|gate| gate.measuring()) {
+                            leaving = true;
+                            app.leaving();
+                            screen.changed = true;
+                            continue;
+                        }
                     }
                     return Ok(Ended::Quit);
                 }

@@ -184,3 +184,24 @@ fn the_loop_works_between_probes_only() {
     assert!(!after.3, "the feed was drained inside a probe");
     assert!(!after.0.is_empty());
 }
+
+#[test]
+fn leaving_in_the_middle_of_a_probe_says_so_and_waits_or_not() {
+    for again in [false, true] {
+        let gate = Arc::new(Gate::default());
+        gate.close();
+        let job = set(Mode::Live, Some(gate));
+        job.input.send(key("q")).unwrap();
+        job.seen.wait(|state| state.2 == [Command::Quit]);
+        let text = |state: &(Vec<u8>, usize, Vec<Command>, bool)| String::from_utf8_lossy(&state.0).contains("probe ends");
+        job.seen.wait(text);
+        if again {
+            job.input.send(key("q")).unwrap();
+        } else {
+            job.ended.send("the job has ended".to_owned()).unwrap();
+        }
+        let ended = job.running.join().unwrap().unwrap();
+        assert_eq!(ended, if again { Ended::AtOnce } else { Ended::Quit });
+        assert_eq!(job.seen.state.lock().unwrap().2, [Command::Quit]);
+    }
+}

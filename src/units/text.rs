@@ -57,8 +57,8 @@ pub fn format_ranks(ranks: &[usize]) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut rest = ranks;
     while let Some(&first) = rest.first() {
-        let run = rest.iter().enumerate().take_while(|&(i, &rank)| rank == first + i).count();
-        parts.push(if run == 1 { first.to_string() } else { format!("{first}-{}", first + run - 1) });
+        let run = rest.iter().enumerate().take_while(|&(i, &rank)| rank.checked_sub(first) == Some(i)).count();
+        parts.push(if run == 1 { first.to_string() } else { format!("{first}-{}", rest[run - 1]) });
         rest = &rest[run..];
     }
     parts.join(",")

@@ -5,8 +5,10 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use toposcope::sample::{Pattern, Status};
 use toposcope::session::store::{self, Store, StoreError};
-use toposcope::session::{Event, Record};
+use toposcope::session::{Event, Model, Record};
+use toposcope::sweep::{Cell, Probe};
 
 use crate::made;
 
@@ -255,4 +257,59 @@ fn a_folder_that_was_cut_before_its_header_can_be_used() {
     store.append(&made::records()[0]).unwrap();
     drop(store);
     assert!(matches!(Store::create(root.path(), &made::header()), Err(StoreError::Exists { .. })));
+}
+
+#[test]
+fn a_header_whose_ranks_are_not_numbered_is_refused() {
+    let session = Session::new();
+    let good: Value = serde_json::from_slice(&fs::read(session.header()).unwrap()).unwrap();
+    let (mut none, mut twice) = (good.clone(), good);
+    none["topology"]["ranks"] = json!([]);
+    twice["topology"]["ranks"][1]["rank"] = json!(0);
+    for header in [none, twice] {
+        fs::write(session.header(), header.to_string()).unwrap();
+        assert!(session.refusal().contains("in rank order"));
+    }
+}
+
+#[test]
+fn what_names_ranks_beyond_the_world_or_numbers_beyond_reason_folds() {
+    let mut records = made::records();
+    for record in &mut records {
+        match &mut record.event {
+            Event::ProbeDone { samples, .. } => {
+                samples.iter_mut().filter(|sample| sample.from == 1).for_each(|sample| sample.from = usize::MAX)
+            }
+            Event::Remeasure { repeats, .. } => *repeats = u64::MAX,
+            Event::SweepStarted { settings, .. } => settings.sizes.push(u64::MAX),
+            _ => {}
+        }
+    }
+    let model = made::model(&records);
+    assert!(model.cells.iter().all(|(cell, _)| cell.from < 3 && cell.from != 1));
+    assert!(model.log.iter().any(|line| line.text.contains("left out")), "{:?}", model.log);
+    assert!(model.sweep.is_some_and(|sweep| sweep.share() < 1.0));
+}
+
+#[test]
+fn a_repeat_that_is_tried_again_has_one_state_and_ranks_of_a_new_job_are_not_lost() {
+    let mut records = made::records();
+    let model = made::model(&records);
+    let cell = Cell { pattern: Pattern::Peer, from: 1, to: 2 };
+    let missing = |model: &Model| {
+        let done = model.done().into_iter().find(|(of, bytes, _)| (*of, *bytes) == (cell, 1 << 20));
+        (0..7).filter(|repeat| !done.as_ref().unwrap().2.contains(repeat)).collect::<Vec<_>>()
+    };
+    assert_eq!(missing(&model), [2, 3, 4, 5, 6]);
+    let (before, t) = (model.cells.samples(), model.now + 1.0);
+    assert!(!model.lost.is_empty());
+    records.push(Record { t, event: Event::SweepStarted { settings: made::settings(), resumed: true } });
+    let probe = Probe { id: 900, pattern: Pattern::Peer, from: 1, to: 2, bytes: 1 << 20, first_repeat: 2, repeats: 5, take: 0 };
+    let samples = (2..7).map(|repeat| made::sample(&probe, repeat, 1e9)).collect();
+    records.push(Record { t, event: Event::ProbeDone { probe: 900, samples } });
+    let model = made::model(&records);
+    let size = model.cells.get(cell, 1 << 20).unwrap();
+    assert_eq!((size.status, size.shots.len(), size.count), (Status::Ok, 7, 7));
+    assert_eq!(model.cells.samples(), before);
+    assert!(missing(&model).is_empty() && model.lost.is_empty());
 }

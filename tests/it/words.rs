@@ -183,3 +183,28 @@ fn a_pipe_that_nobody_reads_is_no_fault() {
     }
     assert!(table.exists() && Path::new(&swept).join("calibration.json").exists());
 }
+
+#[test]
+fn a_disk_that_fills_up_leaves_whole_records_and_says_so() {
+    let place = Place::new();
+    // A limit on file sizes does to writes what a full disk does: some bytes of a record, then no more.
+    let mut shell = place.command("sh");
+    shell.args(["-c", "trap '' XFSZ; ulimit -f 8; exec \"$@\"", "sh"]).arg(env!("CARGO_BIN_EXE_toposcope"));
+    let session = place.session().display().to_string();
+    shell.args(["sweep", "--ranks", "2", "--sizes", "4K,64K", "--repeats", "20", "--session", &session]);
+    let ran = place.run(&mut shell, MOMENT);
+    assert!(ran.ended_with(2).stderr.contains("events.ndjson"), "{ran:?}");
+    let events = fs::read(place.session().join("events.ndjson")).unwrap();
+    assert!(events.len() > 1000 && events.ends_with(b"\n"), "{} bytes", events.len());
+}
+
+#[test]
+fn a_calibration_that_cannot_be_written_is_known_before_or_leaves_the_session() {
+    let place = Place::new();
+    refused(&run(&place, "sweep --ranks 2 --sizes 4K --repeats 1 --out /nonexistent/cal.json"), &["--out", "folder that exists"]);
+    refused(&run(&place, "run -n 0"), &["at least 1"]);
+    let session = place.session().display().to_string();
+    let ran = run(&place, &format!("sweep --ranks 2 --sizes 4K --repeats 1 --session {session} --out /dev/full"));
+    refused(&ran, &["--out", "export", &session]);
+    assert!(run(&place, &format!("export {session} --format csv --out {}/t.csv", place.folder().display())).status.success());
+}
