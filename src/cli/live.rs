@@ -187,6 +187,9 @@ fn root(global: &Global, args: &SweepArgs, mode: Mode, job: Option<Job>, engine:
         Err(error) => return Err(error),
     };
     super::print(&done.text);
+    if let Some(complaint) = &done.complaint {
+        let _ = writeln!(house.stderr, "{complaint}");
+    }
     finish();
     if job.is_some() && done.untidy {
         signal_hook::low_level::exit(i32::from(done.code));
@@ -212,6 +215,8 @@ struct Done {
     untidy: bool,
     /// ranks do not answer any more
     lost: bool,
+    /// for standard error
+    complaint: Option<String>,
 }
 
 /// The engine is given back in any case: dropped, it would wait for ranks that wait for orders.
@@ -224,7 +229,7 @@ fn with_engine(
 ) -> (Result<Done>, Box<dyn Engine>) {
     if let Mode::Discover { json } = mode {
         let text = super::facts::placement(engine.topology(), json);
-        return (Ok(Done { code: FINE, text, untidy: false, lost: false }), engine);
+        return (Ok(Done { code: FINE, text, untidy: false, lost: false, complaint: None }), engine);
     }
     let session = match Session::open(global, args, engine.as_ref()) {
         Ok(session) => session,
@@ -263,7 +268,8 @@ impl Session {
             None => config::new_session(hosts.first().copied().unwrap_or("host"), hosts.len(), world),
         };
         let header = header(&folder, engine);
-        let store = Store::create(&folder, &header)?;
+        let store = Store::create(&folder, &header);
+        let store = if global.session.is_none() { store.context("no place for the session; name one with --session DIR")? } else { store? };
         let resume = resume_command(&folder);
         Ok(Self { store, header, records: Vec::new(), settings, start: None, next_probe: 0, resume })
     }
@@ -394,7 +400,7 @@ fn run(global: &Global, mode: Mode, engine: Box<dyn Engine>, house: &mut House, 
     let discarded = global.session.is_none() && recorder.discard_empty();
     if discarded && matches!(mode, Mode::Screen) {
         let text = "nothing was measured\n".to_owned();
-        return (Ok(Done { code: FINE, text, untidy: false, lost: false }), engine);
+        return (Ok(Done { code: FINE, text, untidy: false, lost: false, complaint: None }), engine);
     }
     (finish(&mode, &recorder, blemished), engine)
 }
@@ -423,11 +429,11 @@ fn finish(mode: &Mode, recorder: &Recorder, blemished: bool) -> Result<Done> {
     };
     let lost = !model.lost.is_empty();
     let mut code = if blemished { FOUND } else { FINE };
-    if let Some(error) = recorder.failed() {
-        let _ = writeln!(std::io::stderr(), "toposcope: {error}");
+    let complaint = recorder.failed().map(|error| format!("toposcope: the session lacks its end: {error}"));
+    if complaint.is_some() {
         code = WRONG;
     }
-    Ok(Done { code, text, untidy: lost || blemished, lost })
+    Ok(Done { code, text, untidy: lost || blemished, lost, complaint })
 }
 
 /// One line on a terminal that says how far a headless sweep is.
