@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use super::args::{EngineArg, Global, SweepArgs};
+use super::begin::Session;
 use super::recorder::Recorder;
 use super::{FINE, FOUND, WRONG, settings, summary};
-use crate::config;
-use crate::discover::{self, Machine};
+use crate::discover;
 use crate::launch::chatter::Chatter;
 use crate::launch::guard::{self, Guard};
 use crate::launch::job::Job;
@@ -25,9 +25,7 @@ use crate::launch::terminal::{self, Terminal};
 use crate::launch::{LaunchError, Member};
 use crate::measure::{Conductor, Gate, Start};
 use crate::sample::EngineKind;
-use crate::session::store::Store;
-use crate::session::{Command, Event, Header, Model, Record};
-use crate::sweep::SweepSettings;
+use crate::session::{Command, Event, Model};
 use crate::transport::{Engine, threads::Threads};
 
 /// What a live job is for.
@@ -193,6 +191,9 @@ fn root(global: &Global, args: &SweepArgs, mode: &Mode, job: Option<Job>, engine
         Err(error) => return Err(error),
     };
     super::print(&done.text);
+    if let Some(complaint) = &done.complaint {
+        let _ = writeln!(house.stderr, "{complaint}");
+    }
     finish();
     if job.is_some() && done.untidy {
         signal_hook::low_level::exit(i32::from(done.code));
@@ -218,6 +219,8 @@ struct Done {
     untidy: bool,
     /// ranks do not answer any more
     lost: bool,
+    /// for standard error
+    complaint: Option<String>,
 }
 
 /// The engine is given back in any case: dropped, it would wait for ranks that wait for orders.
@@ -230,7 +233,7 @@ fn with_engine(
 ) -> (Result<Done>, Box<dyn Engine>) {
     if let &Mode::Discover { json } = mode {
         let text = super::facts::placement(engine.topology(), json);
-        return (Ok(Done { code: FINE, text, untidy: false, lost: false }), engine);
+        return (Ok(Done { code: FINE, text, untidy: false, lost: false, complaint: None }), engine);
     }
     let session = match Session::open(global, args, engine.as_ref()) {
         Ok(session) => session,
@@ -241,116 +244,6 @@ fn with_engine(
         guard.ranks(&members);
     }
     run(global, mode, engine, house, session)
-}
-
-/// The session of this job: new, or taken up.
-struct Session {
-    store: Store,
-    header: Header,
-    records: Vec<Record>,
-    /// what to measure first, or what the Sweep tab offers
-    settings: SweepSettings,
-    start: Option<Start>,
-    next_probe: u64,
-    resume: String,
-}
-
-impl Session {
-    fn open(global: &Global, args: &SweepArgs, engine: &dyn Engine) -> Result<Self> {
-        let topology = engine.topology();
-        let (kind, world) = (engine.kind(), topology.world());
-        if let Some(folder) = &args.resume {
-            return Self::resume(folder, args, engine);
-        }
-        let settings = settings::settings(args, kind, world, settings::defaults(kind))?;
-        let hosts = topology.hosts();
-        let folder = match &global.session {
-            Some(folder) => folder.clone(),
-            None => config::new_session(hosts.first().copied().unwrap_or("host"), hosts.len(), world),
-        };
-        let header = header(&folder, engine, &settings);
-        let store = Store::create(&folder, &header)?;
-        let resume = resume_command(&folder);
-        Ok(Self { store, header, records: Vec::new(), settings, start: None, next_probe: 0, resume })
-    }
-
-    fn resume(folder: &Path, args: &SweepArgs, engine: &dyn Engine) -> Result<Self> {
-        let (store, recorded) = Store::resume(folder)?;
-        let (theirs, ours) = (&recorded.header, engine.topology());
-        if theirs.engine != engine.kind() || theirs.topology.world() != ours.world() {
-            bail!(
-                "{} was measured by {} {} ranks; this job has {} {}: start it with as many of the same engine",
-                folder.display(),
-                theirs.topology.world(),
-                theirs.engine.name(),
-                ours.world(),
-                engine.kind().name()
-            );
-        }
-        if theirs.topology.hosts() != ours.hosts() {
-            bail!(
-                "{} was measured on {}; this job is on {}: samples of other hosts do not belong in it",
-                folder.display(),
-                theirs.topology.hosts().join(", "),
-                ours.hosts().join(", ")
-            );
-        }
-        let mut model = Model::new(recorded.header.clone());
-        for record in &recorded.records {
-            model.apply(record);
-        }
-        let base = model.sweep.as_ref().map_or_else(|| recorded.header.settings.clone(), |sweep| sweep.settings.clone());
-        let settings = settings::settings(args, engine.kind(), ours.world(), base)?;
-        let next_probe = recorded.records.iter().filter_map(|record| match &record.event {
-            Event::ProbeStarted { probe } => Some(probe.id + 1),
-            Event::ProbeDone { probe, .. } => Some(probe + 1),
-            _ => None,
-        });
-        let next_probe = next_probe.max().unwrap_or(0);
-        let start = Start { settings: settings.clone(), done: model.done(), takes: model.takes(), resumed: true };
-        let resume = resume_command(folder);
-        Ok(Self { store, header: recorded.header, records: recorded.records, settings, start: Some(start), next_probe, resume })
-    }
-}
-
-fn header(folder: &Path, engine: &dyn Engine, settings: &SweepSettings) -> Header {
-    let machine = Machine::default();
-    let name = folder.file_name().map_or_else(|| "session".to_owned(), |name| crate::units::plain(&name.to_string_lossy()));
-    let software = [
-        ("toposcope".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
-        ("system".to_owned(), machine.system()),
-        ("processor".to_owned(), machine.processor()),
-        (engine.kind().name().to_owned(), engine.software()),
-    ];
-    Header {
-        format: Header::current_format(),
-        program: env!("CARGO_PKG_VERSION").to_owned(),
-        name,
-        started: jiff::Timestamp::now().to_string(),
-        engine: engine.kind(),
-        settings: settings.clone(),
-        topology: engine.topology().clone(),
-        software: software.into_iter().collect(),
-        environment: discover::environment(),
-    }
-}
-
-/// The command by which this job would go on: what was typed, with `--resume` for what decides the session.
-fn resume_command(folder: &Path) -> String {
-    let session = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-    let typed = guard::command_line().unwrap_or_else(|| "toposcope".to_owned());
-    // What names a session gives way to the session itself.
-    let mut words: Vec<&str> = Vec::new();
-    let mut skip = false;
-    for word in typed.split(' ') {
-        let names =
-            ["--resume", "--session"].iter().any(|flag| word == *flag || word.strip_prefix(flag).is_some_and(|rest| rest.starts_with('=')));
-        if !names && !skip {
-            words.push(word);
-        }
-        skip = names && !word.contains('=');
-    }
-    format!("{} --resume {}", words.join(" "), session.display())
 }
 
 fn run(global: &Global, mode: &Mode, engine: Box<dyn Engine>, house: &mut House, session: Session) -> (Result<Done>, Box<dyn Engine>) {
@@ -401,7 +294,7 @@ fn run(global: &Global, mode: &Mode, engine: Box<dyn Engine>, house: &mut House,
     let discarded = global.session.is_none() && recorder.discard_empty();
     if discarded && matches!(mode, Mode::Screen) {
         let text = "nothing was measured\n".to_owned();
-        return (Ok(Done { code: FINE, text, untidy: false, lost: false }), engine);
+        return (Ok(Done { code: FINE, text, untidy: false, lost: false, complaint: None }), engine);
     }
     (finish(mode, &recorder, blemished), engine)
 }
@@ -430,11 +323,11 @@ fn finish(mode: &Mode, recorder: &Recorder, blemished: bool) -> Result<Done> {
     };
     let lost = !model.lost.is_empty();
     let mut code = if blemished { FOUND } else { FINE };
-    if let Some(error) = recorder.failed() {
-        let _ = writeln!(std::io::stderr(), "toposcope: {error}");
+    let complaint = recorder.failed().map(|error| format!("toposcope: the session lacks its end: {error}"));
+    if complaint.is_some() {
         code = WRONG;
     }
-    Ok(Done { code, text, untidy: lost || blemished, lost })
+    Ok(Done { code, text, untidy: lost || blemished, lost, complaint })
 }
 
 /// One line on a terminal that says how far a headless sweep is.

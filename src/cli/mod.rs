@@ -3,6 +3,7 @@
 #![cfg_attr(not(feature = "tui"), allow(dead_code, unused_variables, reason = "what only the screen needs"))]
 
 mod args;
+mod begin;
 mod doctor;
 mod facts;
 mod files;
@@ -15,8 +16,9 @@ mod settings;
 mod summary;
 mod watch;
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
 use clap::Parser;
@@ -48,6 +50,7 @@ pub fn main() -> ExitCode {
         }
     };
     match dispatch(cli, job) {
+        Ok(_) if UNPRINTED.load(Ordering::Relaxed) => ExitCode::from(WRONG),
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             if job.is_none_or(|job| job.rank == 0) {
@@ -87,10 +90,19 @@ fn told(error: &anyhow::Error) -> String {
     })
 }
 
-/// Print to standard output; a closed pipe is no error of ours.
+/// What could not be printed makes the end a bad one.
+static UNPRINTED: AtomicBool = AtomicBool::new(false);
+
+/// Print to standard output; a closed pipe is no error of ours, a full disk is one that a script must see.
 fn print(text: &str) {
     let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            UNPRINTED.store(true, Ordering::Relaxed);
+            let _ = writeln!(std::io::stderr(), "toposcope: standard output: {error}");
+        }
+        _ => {}
+    }
 }
 
 #[cfg(test)]

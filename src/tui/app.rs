@@ -82,6 +82,11 @@ impl App {
         }
     }
 
+    /// True while the question whether to leave is open.
+    pub fn asks_to_leave(&self) -> bool {
+        self.ui.popups.last() == Some(&Popup::Confirm(Ask::Quit))
+    }
+
     /// True while something moves by itself.
     pub fn lively(&self) -> bool {
         self.player.as_ref().map_or_else(|| super::draw::running(&self.model), Player::playing)

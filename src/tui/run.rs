@@ -94,7 +94,8 @@ pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
                 Effect::Send(command) => feed.send(command),
                 Effect::Redraw => screen.output.forget(),
                 Effect::ReleaseMouse(released) => screen.output.mouse(!released)?,
-                Effect::Leave if leaving => return Ok(Ended::AtOnce),
+                // The question was answered before.
+                _ if leaving && (reaction.effect == Effect::Leave || app.asks_to_leave()) => return Ok(Ended::AtOnce),
                 Effect::Leave => {
                     if feed.mode() == Mode::Live {
                         feed.send(Command::Quit);

@@ -193,7 +193,7 @@ fn a_disk_that_fills_up_leaves_whole_records_and_says_so() {
     let session = place.session().display().to_string();
     shell.args(["sweep", "--ranks", "2", "--sizes", "4K,64K", "--repeats", "20", "--session", &session]);
     let ran = place.run(&mut shell, MOMENT);
-    assert!(ran.ended_with(2).stderr.contains("events.ndjson"), "{ran:?}");
+    assert!(ran.ended_with(2).stderr.contains("lacks its end") && ran.stderr.contains("events.ndjson"), "{ran:?}");
     let events = fs::read(place.session().join("events.ndjson")).unwrap();
     assert!(events.len() > 1000 && events.ends_with(b"\n"), "{} bytes", events.len());
 }
@@ -206,5 +206,8 @@ fn a_calibration_that_cannot_be_written_is_known_before_or_leaves_the_session() 
     let session = place.session().display().to_string();
     let ran = run(&place, &format!("sweep --ranks 2 --sizes 4K --repeats 1 --session {session} --out /dev/full"));
     refused(&ran, &["--out", "export", &session]);
+    let mut full = place.command("sh");
+    full.args(["-c", "exec \"$@\" > /dev/full", "sh", env!("CARGO_BIN_EXE_toposcope"), "schema", "event"]);
+    refused(&place.run(&mut full, MOMENT), &["standard output"]);
     assert!(run(&place, &format!("export {session} --format csv --out {}/t.csv", place.folder().display())).status.success());
 }

@@ -15,7 +15,7 @@ fn header() -> Header {
     let text = format!(
         r#"{{"format":"{}","program":"0","name":"lab","started":"2026-01-01T00:00:00Z","engine":"threads","topology":{},"software":{{}}}}"#,
         Header::current_format(),
-        serde_json::to_string(&crate::topology::Topology { ranks: Vec::new() }).unwrap()
+        r#"{"ranks":[{"rank":0,"host":"a","pid":1,"cores":[0],"memory_available":1,"memory_total":1}]}"#
     );
     let header: Header = serde_json::from_str(&text).unwrap();
     assert_eq!(header.engine, EngineKind::Threads);

@@ -1,0 +1,165 @@
+//! The session of a job: a new one, or one that is taken up.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use super::args::{Global, SweepArgs};
+use super::settings;
+use crate::config;
+use crate::discover::{self, Machine};
+use crate::launch::guard;
+use crate::measure::Start;
+use crate::session::store::Store;
+use crate::session::{Event, Header, Model, Record};
+use crate::sweep::SweepSettings;
+use crate::transport::Engine;
+
+/// The session of this job: new, or taken up.
+pub(super) struct Session {
+    pub(super) store: Store,
+    pub(super) header: Header,
+    /// what it holds already
+    pub(super) records: Vec<Record>,
+    /// what to measure first, or what the Sweep tab offers
+    pub(super) settings: SweepSettings,
+    pub(super) start: Option<Start>,
+    pub(super) next_probe: u64,
+    /// the command that goes on from here
+    pub(super) resume: String,
+}
+
+impl Session {
+    pub(super) fn open(global: &Global, args: &SweepArgs, engine: &dyn Engine) -> Result<Self> {
+        let topology = engine.topology();
+        let (kind, world) = (engine.kind(), topology.world());
+        if let Some(folder) = &args.resume {
+            return Self::resume(folder, args, engine);
+        }
+        let settings = settings::settings(args, kind, world, settings::defaults(kind))?;
+        let hosts = topology.hosts();
+        let folder = match &global.session {
+            Some(folder) => folder.clone(),
+            None => config::new_session(hosts.first().copied().unwrap_or("host"), hosts.len(), world),
+        };
+        let header = header(&folder, engine, &settings);
+        let store = Store::create(&folder, &header);
+        let store = if global.session.is_none() { store.context("no place for the session; name one with --session DIR")? } else { store? };
+        let resume = resume_command(&folder);
+        Ok(Self { store, header, records: Vec::new(), settings, start: None, next_probe: 0, resume })
+    }
+
+    fn resume(folder: &Path, args: &SweepArgs, engine: &dyn Engine) -> Result<Self> {
+        let (store, recorded) = Store::resume(folder)?;
+        let (theirs, ours) = (&recorded.header, engine.topology());
+        if theirs.engine != engine.kind() || theirs.topology.world() != ours.world() {
+            bail!(
+                "{} was measured by {} {} ranks; this job has {} {}: start it with as many of the same engine",
+                folder.display(),
+                theirs.topology.world(),
+                theirs.engine.name(),
+                ours.world(),
+                engine.kind().name()
+            );
+        }
+        if theirs.topology.hosts() != ours.hosts() {
+            bail!(
+                "{} was measured on {}; this job is on {}: samples of other hosts do not belong in it",
+                folder.display(),
+                theirs.topology.hosts().join(", "),
+                ours.hosts().join(", ")
+            );
+        }
+        let mut model = Model::new(recorded.header.clone());
+        for record in &recorded.records {
+            model.apply(record);
+        }
+        let base = model.sweep.as_ref().map_or_else(|| recorded.header.settings.clone(), |sweep| sweep.settings.clone());
+        let settings = settings::settings(args, engine.kind(), ours.world(), base)?;
+        if let Some(before) = model.sweep.as_ref().map(|sweep| &sweep.settings) {
+            comparable(before, &settings)?;
+        }
+        let next_probe = recorded.records.iter().filter_map(|record| match &record.event {
+            Event::ProbeStarted { probe } => Some(probe.id + 1),
+            Event::ProbeDone { probe, .. } => Some(probe + 1),
+            _ => None,
+        });
+        let next_probe = next_probe.max().unwrap_or(0);
+        let start = Start { settings: settings.clone(), done: model.done(), takes: model.takes(), resumed: true };
+        let resume = resume_command(folder);
+        Ok(Self { store, header: recorded.header, records: recorded.records, settings, start: Some(start), next_probe, resume })
+    }
+}
+
+/// Refuse to add samples that were taken differently to a sweep's own.
+fn comparable(before: &SweepSettings, now: &SweepSettings) -> Result<()> {
+    let words = |settings: &SweepSettings| {
+        let buffers = format!("{:?}", settings.buffers).to_lowercase();
+        [("mover", settings.mover.name().to_owned()), ("window", settings.window.to_string()), ("buffers", buffers)]
+    };
+    for ((name, before), (_, now)) in words(before).into_iter().zip(words(now)) {
+        if before != now {
+            bail!(
+                "--resume: the session's samples were taken with --{name} {before}; samples with --{name} {now} need a session of their own"
+            );
+        }
+    }
+    Ok(())
+}
+
+fn header(folder: &Path, engine: &dyn Engine, settings: &SweepSettings) -> Header {
+    let machine = Machine::default();
+    let name = folder.file_name().map_or_else(|| "session".to_owned(), |name| crate::units::plain(&name.to_string_lossy()));
+    let software = [
+        ("toposcope".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+        ("system".to_owned(), machine.system()),
+        ("processor".to_owned(), machine.processor()),
+        (engine.kind().name().to_owned(), engine.software()),
+    ];
+    Header {
+        format: Header::current_format(),
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        name,
+        started: jiff::Timestamp::now().to_string(),
+        engine: engine.kind(),
+        settings: settings.clone(),
+        topology: engine.topology().clone(),
+        software: software.into_iter().collect(),
+        environment: discover::environment(),
+    }
+}
+
+/// The command by which this job would go on: what was typed, with `--resume` for what decides the session.
+fn resume_command(folder: &Path) -> String {
+    let session = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let typed = guard::command_line().unwrap_or_else(|| "toposcope".to_owned());
+    // What names a session gives way to the session itself.
+    let mut words: Vec<&str> = Vec::new();
+    let mut skip = false;
+    for word in typed.split(' ') {
+        let names =
+            ["--resume", "--session"].iter().any(|flag| word == *flag || word.strip_prefix(flag).is_some_and(|rest| rest.starts_with('=')));
+        if !names && !skip {
+            words.push(word);
+        }
+        skip = names && !word.contains('=');
+    }
+    format!("{} --resume {}", words.join(" "), session.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::MoverKind;
+
+    #[test]
+    fn only_what_was_taken_alike_goes_on() {
+        let before = SweepSettings::default();
+        let more = SweepSettings { repeats: 20, timeout: 60.0, ..before.clone() };
+        assert!(comparable(&before, &more).is_ok());
+        let other = SweepSettings { window: 64, ..before.clone() };
+        assert!(comparable(&before, &other).unwrap_err().to_string().contains("--window 64"));
+        let other = SweepSettings { mover: MoverKind::MpiPut, ..before.clone() };
+        assert!(comparable(&before, &other).is_err());
+    }
+}
