@@ -17,7 +17,7 @@ use super::recorder::Recorder;
 use super::{FINE, FOUND, WRONG, settings, summary};
 use crate::discover;
 use crate::launch::chatter::Chatter;
-use crate::launch::guard::{self, Guard};
+use crate::launch::guard::Guard;
 use crate::launch::job::Job;
 #[cfg(feature = "mpi")]
 use crate::launch::signals;
@@ -84,7 +84,7 @@ fn mpi(global: &Global, args: &SweepArgs, mode: &Mode, job: Option<Job>) -> Resu
     let mut chatter = Chatter::begin()?;
     let left = match join(world) {
         Ok(Role::Worker(worker)) => {
-            let mut presence = guard::Presence::default();
+            let mut presence = crate::launch::guard::Presence::default();
             worker.serve(|| {
                 presence.keep();
                 chatter.lines()
