@@ -278,7 +278,7 @@ fn what_names_ranks_beyond_the_world_or_numbers_beyond_reason_folds() {
     for record in &mut records {
         match &mut record.event {
             Event::ProbeDone { samples, .. } => {
-                samples.iter_mut().filter(|sample| sample.from == 1).for_each(|sample| sample.from = usize::MAX)
+                samples.iter_mut().filter(|sample| sample.from == 1).for_each(|sample| sample.from = usize::MAX);
             }
             Event::Remeasure { repeats, .. } => *repeats = u64::MAX,
             Event::SweepStarted { settings, .. } => settings.sizes.push(u64::MAX),
