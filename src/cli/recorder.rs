@@ -32,7 +32,13 @@ impl Recorder {
         for record in records {
             model.apply(record);
         }
-        let status = Status { session: Some(store.folder().to_owned()), samples: model.cells.samples(), probe: None, resume: Some(resume) };
+        let status = Status {
+            watching: false,
+            session: Some(store.folder().to_owned()),
+            samples: model.cells.samples(),
+            probe: None,
+            resume: Some(resume),
+        };
         if let Some(guard) = &guard {
             guard.status(&status);
         }

@@ -130,7 +130,7 @@ pub(super) mod screen {
     use super::super::look;
     use super::super::recorder::{Inbox, Recorder};
     use super::Watched;
-    use crate::launch::guard::Guard;
+    use crate::launch::guard::{self, Guard};
     use crate::launch::terminal::{self, Screen};
     use crate::launch::{keys, signals};
     use crate::sample::MoverKind;
@@ -213,6 +213,7 @@ pub(super) mod screen {
         let found = terminal::find(None, None).context("a recorded session can also be read with toposcope export")?;
         let stderr = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3).map(std::fs::File::from)?;
         let guard = Guard::start(Some(&found), &stderr)?;
+        guard.status(&guard::Status { watching: true, ..guard::Status::default() });
         let screen = found.enter(Some(guard.clone()))?;
         let handle = screen.handle();
         signals::watch(move |_| handle.restore()).context("could not watch for signals")?;

@@ -220,7 +220,13 @@ fn part_is_killed() {
     let terminal = terminal_at(&path);
     let guard = Guard::start_program(guard_program(), Some(&terminal), &open(Path::new("/dev/null"))).unwrap();
     let probe = Some("peer 0 → 1, 64 MiB".to_owned());
-    guard.status(&Status { session: Some("/s/lab".into()), samples: 12, probe, resume: Some("toposcope --resume /s/lab".to_owned()) });
+    guard.status(&Status {
+        watching: false,
+        session: Some("/s/lab".into()),
+        samples: 12,
+        probe,
+        resume: Some("toposcope --resume /s/lab".to_owned()),
+    });
     let pid = guard.process().unwrap();
     let screen = take_over(Some(guard)).unwrap();
     let mut writer = screen.writer();

@@ -44,6 +44,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// What rank 0 was doing, for the message. Overwritten between probes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
+    /// only a screen: the job, if one runs, is another process's
+    #[serde(default)]
+    pub watching: bool,
     /// folder of the session, if there is one
     pub session: Option<PathBuf>,
     /// completed samples that are in it

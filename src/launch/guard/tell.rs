@@ -57,6 +57,9 @@ fn cause(case: &Case, during: &str) -> String {
             };
             format!("{how} {during}; no process of the job on this host had died before{perhaps}")
         }
+        [Gone::Rank(member)] if case.status.watching => {
+            format!("this screen (process {} on {}) died; a job that it watched runs on", member.pid, plain(&member.host))
+        }
         [Gone::Rank(member)] if member.rank == 0 && case.threads > 1 => {
             format!("the process of ranks 0-{} ({} on {}) died {during}", case.threads - 1, member.pid, plain(&member.host))
         }
@@ -96,11 +99,19 @@ mod tests {
             samples: 1234,
             probe: Some("peer 0 → 2, 64 MiB".to_owned()),
             resume: Some("mpirun -n 3 toposcope --resume /s/lab-1x3".to_owned()),
+            ..Status::default()
         };
         let case = Case { first: vec![Gone::Rank(member(2))], status, last_words: vec![(2, vec!["boom".to_owned()])], ..Case::default() };
         let expect = "toposcope: rank 2 (process 4002 on no[2Jde7) died during peer 0 → 2, 64 MiB\n  rank 2 printed: boom\n  \
                       1234 completed samples are in /s/lab-1x3\n  to go on:  mpirun -n 3 toposcope --resume /s/lab-1x3\n";
         assert_eq!(tell(&case), expect);
+    }
+
+    #[test]
+    fn a_screen_that_watched_is_no_rank() {
+        let status = Status { watching: true, ..Status::default() };
+        let text = tell(&Case { first: vec![Gone::Rank(member(0))], status, ..Case::default() });
+        assert_eq!(text, "toposcope: this screen (process 4000 on no[2Jde7) died; a job that it watched runs on\n");
     }
 
     #[test]

@@ -69,6 +69,7 @@ fn it_puts_the_terminal_back_and_names_the_first_to_die() {
     let (mut second, mut first, mut third) = (sleeper(), sleeper(), sleeper());
     scene.guard.ranks(&[member(1, second.id()), member(2, first.id()), member(3, third.id())]);
     let status = Status {
+        watching: false,
         session: Some(PathBuf::from("/s/lab")),
         samples: 5,
         probe: Some("peer 2 → 0, 4 KiB".to_owned()),
