@@ -125,7 +125,8 @@ pub struct Sample {
     /// `ack_seconds` taken off; absent unless timed
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// what was taken off for the receiver's acknowledgements: half the shortest of the empty round trips measured before the probe, once a window
+    /// what was taken off for the receiver's acknowledgements: half the median of the empty round trips measured before the probe, once a window; at most
+    /// half of the repeat
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_seconds: Option<f64>,
     pub path: PathClass,

@@ -18,7 +18,7 @@ pub(super) const FORMAT: (&str, u32) = ("toposcope.calibration", 1);
 
 /// How the end of a repeat is seen, as `transport::timed` does it.
 const COMPLETION: &str = "the receiver's: a repeat ends when its acknowledgement that every byte is in its buffer reaches the sender, \
-     one after each window; half the shortest of 16 empty round trips, measured before each probe, is taken off for each \
+     one after each window; half the median of 32 empty round trips, measured before each probe, is taken off for each \
      acknowledgement and told as ack_seconds; a local copy ends when the copy returns, without acknowledgement";
 
 /// Where the measured buffers lie.

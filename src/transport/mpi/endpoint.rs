@@ -1,7 +1,7 @@
 use std::time::Instant;
 
 use super::MOVERS;
-use super::raw::{Arena, Comm, PutWindow, Words};
+use super::raw::{Arena, Comm, PutWindow, Refused, Words};
 use crate::sample::MoverKind;
 use crate::transport::payload::{self, Payload};
 use crate::transport::{Endpoint, Setup, Stop, TransportError, Window};
@@ -59,11 +59,18 @@ impl MpiEndpoint {
     }
 }
 
+#[cold]
+#[allow(clippy::needless_pass_by_value, reason = "for map_err")]
+fn failed(refused: Refused) -> Stop {
+    Stop::Failed(refused.to_string())
+}
+
 /// Spin on `ready` until it says yes or the deadline comes. The library's progress happens inside `ready`.
-fn spin<T>(deadline: Instant, mut ready: impl FnMut() -> Result<Option<T>, String>) -> Result<T, Stop> {
+#[inline]
+fn spin<T>(deadline: Instant, mut ready: impl FnMut() -> Result<Option<T>, Refused>) -> Result<T, Stop> {
     let mut spins = 0_u32;
     loop {
-        if let Some(value) = ready().map_err(Stop::Failed)? {
+        if let Some(value) = ready().map_err(failed)? {
             return Ok(value);
         }
         spins += 1;
@@ -90,7 +97,7 @@ impl Endpoint for MpiEndpoint {
 
     fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError> {
         if let Some(window) = self.put.take() {
-            window.free().map_err(TransportError::Mpi)?;
+            window.free().map_err(|refused| TransportError::Mpi(refused.to_string()))?;
         }
         // Free first, then allocate: two sets of buffers may not fit.
         self.outgoing = Arena::default();
@@ -110,7 +117,7 @@ impl Endpoint for MpiEndpoint {
         self.outgoing = Arena::new(outgoing, 1024);
         self.landing = Arena::new(landing, 1024);
         if setup.mover == MoverKind::MpiPut {
-            self.put = Some(PutWindow::create(&self.comm, &mut self.landing).map_err(TransportError::Mpi)?);
+            self.put = Some(PutWindow::create(&self.comm, &mut self.landing).map_err(|refused| TransportError::Mpi(refused.to_string()))?);
         }
         self.seed = setup.seed;
         Ok(())
@@ -127,13 +134,15 @@ impl Endpoint for MpiEndpoint {
 
     fn notify(&mut self, to: usize, word: u64, deadline: Instant) -> Result<(), Stop> {
         let (words, comm, tag) = (&mut self.words, &self.comm, 2 * self.epoch);
-        spin(deadline, || Ok(words.slot_free()?.then_some(())))?;
-        words.send(comm, word, to, tag).map_err(Stop::Failed)
+        if !words.slot_free().map_err(failed)? {
+            spin(deadline, || Ok(words.slot_free()?.then_some(())))?;
+        }
+        words.send(comm, word, to, tag).map_err(failed)
     }
 
     fn await_notice(&mut self, from: usize, deadline: Instant) -> Result<u64, Stop> {
         let tag = self.word_tag();
-        self.words.post(&self.comm, from, tag).map_err(Stop::Failed)?;
+        self.words.post(&self.comm, from, tag).map_err(failed)?;
         let words = &mut self.words;
         let word = spin(deadline, || words.arrived());
         if word.is_err() {
@@ -145,14 +154,14 @@ impl Endpoint for MpiEndpoint {
     fn send(&mut self, to: usize, window: Window, deadline: Instant) -> Result<(), Stop> {
         if let Some(put) = &self.put {
             for message in 0..window.count {
-                put.put(&self.outgoing, window.offset(message), window.bytes, to).map_err(Stop::Failed)?;
+                put.put(&self.outgoing, window.offset(message), window.bytes, to).map_err(failed)?;
             }
-            put.flush(to).map_err(Stop::Failed)?;
+            put.flush(to).map_err(failed)?;
             return self.notify(to, window.count as u64, deadline);
         }
         let tag = self.data_tag();
         for message in 0..window.count {
-            self.outgoing.send(&self.comm, window.offset(message), window.bytes, to, tag).map_err(Stop::Failed)?;
+            self.outgoing.send(&self.comm, window.offset(message), window.bytes, to, tag).map_err(failed)?;
         }
         let arena = &mut self.outgoing;
         let sent = spin(deadline, || Ok(arena.complete()?.then_some(())));
@@ -165,11 +174,11 @@ impl Endpoint for MpiEndpoint {
     fn receive(&mut self, from: usize, window: Window, deadline: Instant) -> Result<(), Stop> {
         if self.put.is_some() {
             self.await_notice(from, deadline)?;
-            return self.put.as_ref().map_or(Ok(()), |put| put.sync().map_err(Stop::Failed));
+            return self.put.as_ref().map_or(Ok(()), |put| put.sync().map_err(failed));
         }
         let tag = self.data_tag();
         for message in 0..window.count {
-            self.landing.receive(&self.comm, window.offset(message), window.bytes, from, tag).map_err(Stop::Failed)?;
+            self.landing.receive(&self.comm, window.offset(message), window.bytes, from, tag).map_err(failed)?;
         }
         let arena = &mut self.landing;
         let received = spin(deadline, || Ok(arena.complete()?.then_some(())));
