@@ -40,6 +40,11 @@ fn int(value: usize) -> c_int {
     c_int::try_from(value).unwrap_or(c_int::MAX)
 }
 
+#[allow(clippy::cast_possible_wrap, reason = "MPI_Aint is i64 in one library and isize in the other; no arena is that large")]
+fn aint(value: usize) -> mpi::ffi::MPI_Aint {
+    value as mpi::ffi::MPI_Aint
+}
+
 fn byte() -> MPI_Datatype {
     // SAFETY: a constant that the library has set before main.
     unsafe { RSMPI_UINT8_T }
@@ -336,7 +341,7 @@ pub(super) struct PutWindow {
 impl PutWindow {
     /// Expose `arena`; collective. The arena must be kept until [`Self::free`] or the end of the process.
     pub(super) fn create(comm: &Comm, arena: &mut Arena) -> Result<Self, Refused> {
-        let size = arena.bytes.len().cast_signed();
+        let size = aint(arena.bytes.len());
         // SAFETY: a null-initialised handle is filled by the call; MPI_INFO_NULL as the libraries define it is obtained
         // from a fresh, empty info object, which has the same meaning.
         unsafe {
@@ -356,7 +361,7 @@ impl PutWindow {
         let part = &arena.bytes[at..at + length];
         // SAFETY: the origin is not changed before the flush that follows; the target's arena has the same size.
         let code = unsafe {
-            let target = at.cast_signed();
+            let target = aint(at);
             MPI_Put(part.as_ptr().cast(), int(length), byte(), int(to), target, int(length), byte(), self.raw)
         };
         checked(code, "MPI_Put")
