@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
@@ -137,7 +137,11 @@ pub(super) fn watch(mut words: UnixStream, status: &File, out: &File) -> io::Res
         // The socket closes a moment before the process counts as ended; and a launcher's children are told of its end a
         // moment before others can see it.
         let limit = if watch.case.signal.is_none() { AFTERMATH } else { SHORT_AFTERMATH };
-        watch.wait(Some(limit))?;
+        let end = Instant::now() + limit;
+        // A rank that comes in at the last moment is not who is waited for.
+        while watch.case.first.is_empty() && Instant::now() < end {
+            watch.wait(Some(end.saturating_duration_since(Instant::now())))?;
+        }
     }
     watch.tell(status)
 }
