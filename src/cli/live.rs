@@ -85,6 +85,8 @@ fn mpi(global: &Global, args: &SweepArgs, mode: &Mode, job: Option<Job>) -> Resu
     let left = match join(world) {
         Ok(Role::Worker(worker)) => {
             let mut presence = crate::launch::guard::Presence::default();
+            // Rank 0's guard was there before MPI_Init: a death in the first moments is told rightly, too.
+            presence.keep();
             worker.serve(|| {
                 presence.keep();
                 chatter.lines()
