@@ -320,7 +320,7 @@ impl<'a> Conductor<'a> {
         (self.sink)(Event::ProbeDone { probe: probe.id, samples });
     }
 
-    fn without_asking(&mut self, probe: &Probe, end: crate::transport::End) {
+    fn without_asking(&mut self, probe: &Probe, end: End) {
         let path = self.engine.topology().path(probe.from, probe.to);
         let report = ProbeReport { probe: probe.id, repeats: Vec::new(), end };
         self.blemished = true;

@@ -1,7 +1,6 @@
 use std::time::Instant;
 
 use super::{Setup, TransportError};
-use crate::sample::MoverKind;
 
 /// Why a rank gave up in the middle of a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,8 +43,6 @@ impl Window {
 pub trait Endpoint {
     /// This rank.
     fn rank(&self) -> usize;
-    /// Movers of this engine.
-    fn movers(&self) -> &'static [MoverKind];
     /// Allocate, touch and fill the arenas. Collective.
     fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError>;
     /// Bytes of each arena as prepared.

@@ -111,7 +111,13 @@ fn a_wrong_flag_is_told_once(mpi: &Mpi) {
         ("--resume /no/such/session", "/no/such/session"),
     ] {
         let place = Place::new();
-        let ran = place.run(&mut sweep(mpi, &place, arguments), LIMIT);
+        let mut ran = place.run(&mut sweep(mpi, &place, arguments), LIMIT);
+        // Hydra itself can die of SIGPIPE when ranks end before it has wired them up: its fault, so it gets two more tries.
+        for _ in 0..2 {
+            if std::os::unix::process::ExitStatusExt::signal(&ran.status) == Some(13) {
+                ran = place.run(&mut sweep(mpi, &place, arguments), LIMIT);
+            }
+        }
         ran.ended_with(2);
         let told = ran.stderr.lines().filter(|line| line.starts_with("toposcope: ") || line.starts_with("error: ")).count();
         assert!(told == 1 && ran.stderr.contains(expected), "{arguments}: {ran:?}");

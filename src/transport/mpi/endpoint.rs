@@ -1,6 +1,5 @@
 use std::time::Instant;
 
-use super::MOVERS;
 use super::raw::{Arena, Comm, PutWindow, Refused, Words};
 use crate::sample::MoverKind;
 use crate::transport::payload::{self, Payload};
@@ -91,10 +90,6 @@ impl Endpoint for MpiEndpoint {
         self.rank
     }
 
-    fn movers(&self) -> &'static [MoverKind] {
-        MOVERS
-    }
-
     fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError> {
         if let Some(window) = self.put.take() {
             window.free().map_err(|refused| TransportError::Mpi(refused.to_string()))?;
@@ -133,7 +128,8 @@ impl Endpoint for MpiEndpoint {
     }
 
     fn notify(&mut self, to: usize, word: u64, deadline: Instant) -> Result<(), Stop> {
-        let (words, comm, tag) = (&mut self.words, &self.comm, 2 * self.epoch);
+        let tag = self.word_tag();
+        let (words, comm) = (&mut self.words, &self.comm);
         if !words.slot_free().map_err(failed)? {
             spin(deadline, || Ok(words.slot_free()?.then_some(())))?;
         }

@@ -173,6 +173,10 @@ impl Words {
         if self.next > 0 {
             return Ok(true);
         }
+        self.all_sent()
+    }
+
+    fn all_sent(&mut self) -> Result<bool, Refused> {
         let mut flag: c_int = 0;
         // SAFETY: the requests are null or pending; the library allows both.
         let code = unsafe { MPI_Testall(int(Self::RING), self.sends.as_mut_ptr(), &raw mut flag, mpi::ffi::RSMPI_STATUSES_IGNORE) };
@@ -204,7 +208,15 @@ impl Words {
     }
 
     /// Withdraw a posted receive: its tag is never used again, so that nothing can match it, and cancelling is safe to try.
+    ///
+    /// Words that are still on their way, to a rank that takes none any more, keep their memory; the next ones get another,
+    /// or a lost rank would hold up every later probe of this one.
     pub(super) fn give_up(&mut self) {
+        if !self.all_sent().unwrap_or(false) {
+            Box::leak(std::mem::replace(&mut self.outgoing, Box::new([0; Self::RING])));
+            self.sends = [null_request(); Self::RING];
+            self.next = 0;
+        }
         if self.receive != null_request() {
             // SAFETY: the request is pending. Its memory is replaced by a fresh box, the old one leaked, since the
             // cancel may not succeed.

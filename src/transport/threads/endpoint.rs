@@ -1,9 +1,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::MOVERS;
 use super::mailbox::Mailbox;
-use crate::sample::MoverKind;
 use crate::transport::payload::{self, Payload};
 use crate::transport::{Endpoint, Setup, Stop, TransportError, Window};
 
@@ -65,10 +63,6 @@ impl ThreadEndpoint {
 impl Endpoint for ThreadEndpoint {
     fn rank(&self) -> usize {
         self.rank
-    }
-
-    fn movers(&self) -> &'static [MoverKind] {
-        MOVERS
     }
 
     fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError> {
@@ -138,7 +132,7 @@ impl Endpoint for ThreadEndpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::Pattern;
+    use crate::sample::{MoverKind, Pattern};
     use crate::sweep::{Buffers, Probe};
     use crate::transport::{Agent, End, Order};
 
