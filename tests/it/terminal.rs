@@ -284,17 +284,25 @@ fn dismissed_the_guard_goes_without_a_word() {
 
 #[test]
 fn without_a_terminal_the_guard_speaks_on_the_error_stream() {
-    let scratch = tempfile::tempdir().unwrap();
-    let path = scratch.path().join("stderr");
-    let stderr = OpenOptions::new().create(true).append(true).open(&path).unwrap();
-    let guard = Guard::start_program(guard_program(), None, &stderr).unwrap();
-    let pid = guard.process().unwrap();
-    let mut rank = Command::new("sleep").arg("600").spawn().unwrap();
-    guard.ranks(&[Member { rank: 1, host: toposcope::launch::process::host_name(), pid: rank.id() }]);
-    rank.kill().unwrap();
-    rank.wait().unwrap();
-    drop(guard);
-    check_gone(pid);
-    let text = std::fs::read_to_string(&path).unwrap();
-    assert!(text.starts_with(&format!("toposcope: rank 1 (process {} on ", rank.id())), "{text}");
+    // A guard that is late learns of everything at once.
+    for late in [false, true] {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("stderr");
+        let stderr = OpenOptions::new().create(true).append(true).open(&path).unwrap();
+        let guard = Guard::start_program(guard_program(), None, &stderr).unwrap();
+        let pid = guard.process().unwrap();
+        let signal = |signal| rustix::process::kill_process(rustix::process::Pid::from_raw(pid.cast_signed()).unwrap(), signal).unwrap();
+        let mut rank = Command::new("sleep").arg("600").spawn().unwrap();
+        if late {
+            signal(rustix::process::Signal::STOP);
+        }
+        guard.ranks(&[Member { rank: 1, host: toposcope::launch::process::host_name(), pid: rank.id() }]);
+        rank.kill().unwrap();
+        rank.wait().unwrap();
+        drop(guard);
+        signal(rustix::process::Signal::CONT);
+        check_gone(pid);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with(&format!("toposcope: rank 1 (process {} on ", rank.id())), "{text}");
+    }
 }

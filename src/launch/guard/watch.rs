@@ -109,10 +109,8 @@ pub(super) fn watch(mut words: UnixStream, status: &File, out: &File) -> io::Res
     let mut pending = Vec::new();
     words.set_nonblocking(true)?;
     loop {
-        if !watch.wait(None)? {
-            continue;
-        }
-        let over = read_some(&mut words, &mut pending)?;
+        let (spoke, ended) = watch.wait(None)?;
+        let over = spoke && read_some(&mut words, &mut pending)?;
         while let Some(end) = pending.iter().position(|&byte| byte == b'\n') {
             let line: Vec<u8> = pending.drain(..=end).collect();
             match serde_json::from_slice(&line) {
@@ -127,6 +125,8 @@ pub(super) fn watch(mut words: UnixStream, status: &File, out: &File) -> io::Res
                 Err(_) => {}
             }
         }
+        // After its last words: a rank that they tell of may have ended before rank 0 did.
+        watch.note(ended);
         if over {
             break;
         }
@@ -140,7 +140,8 @@ pub(super) fn watch(mut words: UnixStream, status: &File, out: &File) -> io::Res
         let end = Instant::now() + limit;
         // A rank that comes in at the last moment is not who is waited for.
         while watch.case.first.is_empty() && Instant::now() < end {
-            watch.wait(Some(end.saturating_duration_since(Instant::now())))?;
+            let (_, ended) = watch.wait(Some(end.saturating_duration_since(Instant::now())))?;
+            watch.note(ended);
         }
     }
     watch.tell(status)
@@ -189,7 +190,6 @@ impl Watch<'_> {
                 for watched in self.watched.iter().filter(|watched| matches!(watched.who, Gone::Rank(_))) {
                     let _ = epoll::delete(&self.queue, &watched.handle);
                 }
-                self.case.first.retain(|gone| !is_rank0(gone));
                 self.case.signal = Some(name);
             }
             Word::Dismiss | Word::SeeOut => {}
@@ -249,8 +249,8 @@ impl Watch<'_> {
         }
     }
 
-    /// Wait for rank 0 to speak (or to end), or for a watched process to end; notes who ended first. True if rank 0 did.
-    fn wait(&mut self, limit: Option<Duration>) -> io::Result<bool> {
+    /// Wait for rank 0 to speak (or to end), or for a watched process to end: whether rank 0 did, and who ended, in order.
+    fn wait(&mut self, limit: Option<Duration>) -> io::Result<(bool, Vec<Gone>)> {
         let limit = limit.map(|limit| Timespec::try_from(limit).unwrap_or_default());
         let mut events = Vec::with_capacity(self.watched.len() + 1);
         match epoll::wait(&self.queue, spare_capacity(&mut events), limit.as_ref()) {
@@ -262,7 +262,7 @@ impl Watch<'_> {
             let data = { event.data }.u64();
             if data == WORDS {
                 spoke = true;
-                // Its end, in its place among the others'; unless it has said goodbye, which is read after this.
+                // Its end, in its place among the others'; unless it has said goodbye.
                 let over = { event.flags }.contains(epoll::EventFlags::HUP) && self.case.signal.is_none();
                 ended.extend(self.members.first().filter(|_| over).cloned().map(Gone::Rank));
             } else if data == DOOR {
@@ -272,11 +272,16 @@ impl Watch<'_> {
                 ended.extend(self.known(watched).filter(|gone| !ended.contains(gone)));
             }
         }
-        // Only the first matter: what ends later, ends because of them.
+        Ok((spoke, ended))
+    }
+
+    /// Only the first matter: what ends later, ends because of them.
+    fn note(&mut self, ended: Vec<Gone>) {
         if self.case.first.is_empty() {
             self.case.first = self.first_of(ended);
+            // Its end explains nothing if it was told to.
+            self.case.first.retain(|gone| self.case.signal.is_none() || !is_rank0(gone));
         }
-        Ok(spoke)
     }
 
     /// Who of those that were seen to end together, in order, was the cause.
