@@ -42,27 +42,20 @@ fn header(world: usize) -> Header {
 }
 
 fn sample(rng: &mut fastrand::Rng, from: usize, to: usize, repeat: u32) -> Sample {
+    let pattern = if from == to { Pattern::Local } else { Pattern::Peer };
+    let path = if from / 8 == to / 8 { PathClass::IntraNode } else { PathClass::InterNode };
     Sample {
-        pattern: if from == to { Pattern::Local } else { Pattern::Peer },
-        both_ways: false,
-        from,
-        to,
-        bytes: SIZE,
         repeat,
-        take: 0,
         messages: 1,
         seconds: Some(SIZE as f64 / (1e9 + rng.f64() * 9e9)),
-        ack_seconds: None,
-        path: if from / 8 == to / 8 { PathClass::IntraNode } else { PathClass::InterNode },
-        isolated: true,
         status: Status::Ok,
-        reason: None,
+        ..Sample::blank(pattern, from, to, SIZE, path)
     }
 }
 
 fn done(rng: &mut fastrand::Rng, id: u64, from: usize, to: usize, repeats: std::ops::Range<u32>) -> Record {
     let samples = repeats.map(|repeat| sample(rng, from, to, repeat)).collect();
-    Record { t: id as f64 * 1e-3, event: Event::ProbeDone { probe: id, samples } }
+    Record { t: id as f64 * 1e-3, event: Event::ProbeDone { probe: id, samples, enough: None } }
 }
 
 /// A screen on a job of `world` ranks of which every pair has been measured.

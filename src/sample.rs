@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::topology::PathClass;
 
-/// What a probe does. More patterns (`duplex`, `fan_out`, `fan_in`, `relay`) join these.
+/// What a probe does (method: the link calibration of `DeepSpeed`'s affine transfer, and a pattern that people write).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -13,18 +13,44 @@ pub enum Pattern {
     Local,
     /// one rank sends to another while all others idle
     Peer,
+    /// two ranks send to each other at the same time; a sample for each direction
+    Duplex,
+    /// one rank (the root) sends to several at the same time
+    FanOut,
+    /// several ranks send to one (the root) at the same time
+    FanIn,
+    /// every rank receives from the rank `shift` below while it sends to the rank `shift` above; a sample is one rank's
+    /// own time for both
+    Relay,
+    /// transfers of a pattern file that have the same number there, all at the same time
+    Custom,
 }
 
 impl Pattern {
     /// Every pattern this build can measure.
-    pub const ALL: [Self; 2] = [Self::Local, Self::Peer];
+    pub const ALL: [Self; 7] = [Self::Local, Self::Peer, Self::Duplex, Self::FanOut, Self::FanIn, Self::Relay, Self::Custom];
 
     /// The name used in files and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Local => "local",
             Self::Peer => "peer",
+            Self::Duplex => "duplex",
+            Self::FanOut => "fan_out",
+            Self::FanIn => "fan_in",
+            Self::Relay => "relay",
+            Self::Custom => "custom",
         }
+    }
+
+    /// True if a sample belongs to an ordered pair alone, so that it has a cell in a matrix.
+    pub const fn is_pair(self) -> bool {
+        matches!(self, Self::Local | Self::Peer | Self::Duplex)
+    }
+
+    /// True for the patterns that have a root.
+    pub const fn is_fan(self) -> bool {
+        matches!(self, Self::FanOut | Self::FanIn)
     }
 }
 
@@ -39,6 +65,8 @@ pub enum MoverKind {
     MpiSendrecv,
     /// one-sided `MPI_Put` with `MPI_Win_flush`
     MpiPut,
+    /// nothing moves: times come from a fabric's description
+    Simulated,
 }
 
 impl MoverKind {
@@ -48,6 +76,7 @@ impl MoverKind {
             Self::Memcpy => "memcpy",
             Self::MpiSendrecv => "mpi_sendrecv",
             Self::MpiPut => "mpi_put",
+            Self::Simulated => "simulated",
         }
     }
 }
@@ -64,6 +93,8 @@ pub enum EngineKind {
     Threads,
     /// processes of one MPI job
     Mpi,
+    /// ranks of a described fabric, on a clock of their own
+    Sim,
 }
 
 impl EngineKind {
@@ -72,6 +103,7 @@ impl EngineKind {
         match self {
             Self::Threads => "threads",
             Self::Mpi => "mpi",
+            Self::Sim => "sim",
         }
     }
 }
@@ -104,17 +136,34 @@ impl Status {
 
 /// One timed repeat: `messages` messages of `bytes` bytes from one rank to another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools, reason = "flags of a record, as files name them")]
 pub struct Sample {
     pub pattern: Pattern,
+    /// true for [`Pattern::Duplex`]
     #[serde(default)]
     pub both_ways: bool,
     /// sending rank
     pub from: usize,
     /// receiving rank; equal to `from` for [`Pattern::Local`]
     pub to: usize,
+    /// fans: the rank that all transfers share
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<usize>,
+    /// fans: the other ranks, ascending
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub peers: Vec<usize>,
+    /// fans: how many those are
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width: Option<usize>,
+    /// relay: `to` − `from`, modulo the ranks that take part
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shift: Option<usize>,
+    /// custom: the number in the pattern file
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set: Option<u32>,
     /// size of one message, bytes
     pub bytes: u64,
-    /// number of this repeat within its pair, size and take, from 0
+    /// number of this repeat within its pair (or group), size and take, from 0
     pub repeat: u32,
     /// which measurement of the cell this is: 0 the sweep's own, 1.. each re-measurement
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -122,16 +171,31 @@ pub struct Sample {
     /// messages moved in `seconds`; 0 when none was timed
     pub messages: u64,
     /// from the sender's start to the receiver's completion of all messages, as the sender's clock saw it with
-    /// `ack_seconds` taken off; absent unless timed
+    /// `ack_seconds` taken off; of a relay, until the sender has also received; absent unless timed
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
     /// what was taken off for the receiver's acknowledgements: half the median of the empty round trips measured before the probe, once a window; at most
     /// half of the repeat
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_seconds: Option<f64>,
+    /// fans: the root's own time for the messages of all its peers together; the same in every sample of the repeat
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root_seconds: Option<f64>,
     pub path: PathClass,
+    /// relay: how the rank's received bytes came
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_path: Option<PathClass>,
+    /// relay: how its sent bytes went
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_path: Option<PathClass>,
     /// true when no other probe of the job ran at the same time
     pub isolated: bool,
+    /// first use, discarded by rule (the first repeats of each probe); in no statistic
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub warmup: bool,
+    /// far from its cell's other samples by a stated rule; flagged, in every statistic all the same
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub outlier: bool,
     pub status: Status,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -142,11 +206,46 @@ const fn is_zero(take: &u32) -> bool {
     *take == 0
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
 impl Sample {
-    /// Seconds of one message; `None` unless the repeat was timed and is [`Status::Ok`].
+    /// A sample of which nothing is known but where it belongs: not run, alone, first repeat.
+    pub const fn blank(pattern: Pattern, from: usize, to: usize, bytes: u64, path: PathClass) -> Self {
+        Self {
+            pattern,
+            both_ways: matches!(pattern, Pattern::Duplex),
+            from,
+            to,
+            root: None,
+            peers: Vec::new(),
+            width: None,
+            shift: None,
+            set: None,
+            bytes,
+            repeat: 0,
+            take: 0,
+            messages: 0,
+            seconds: None,
+            ack_seconds: None,
+            root_seconds: None,
+            path,
+            receive_path: None,
+            send_path: None,
+            isolated: true,
+            warmup: false,
+            outlier: false,
+            status: Status::Waived,
+            reason: None,
+        }
+    }
+
+    /// Seconds of one message; `None` unless the repeat was timed, is [`Status::Ok`] and no warm-up.
     pub fn seconds_per_message(&self) -> Option<f64> {
         match (self.status, self.seconds) {
-            (Status::Ok, Some(seconds)) if self.messages > 0 => Some(seconds / self.messages as f64),
+            (Status::Ok, Some(seconds)) if self.messages > 0 && !self.warmup => Some(seconds / self.messages as f64),
             _ => None,
         }
     }

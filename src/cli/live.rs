@@ -26,6 +26,7 @@ use crate::launch::{LaunchError, Member};
 use crate::measure::{Conductor, Gate, Start};
 use crate::sample::EngineKind;
 use crate::session::{Command, Event, Model};
+use crate::sweep::Probe;
 use crate::transport::{Engine, threads::Threads};
 
 /// What a live job is for.
@@ -355,7 +356,7 @@ impl Progress {
         }
         self.last = Some(Instant::now());
         let left = sweep.seconds_left().map_or_else(|| "–".to_owned(), crate::units::format_duration);
-        let probe = sweep.probe.as_ref().map(|(probe, _)| probe.describe()).unwrap_or_default();
+        let probe = sweep.probe().map(Probe::describe).unwrap_or_default();
         let _ = write!(self.out, "\r\x1b[2K{:3.0} %  {left} left  {probe}", 100.0 * sweep.share());
     }
 

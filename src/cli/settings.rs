@@ -49,6 +49,7 @@ pub fn defaults(engine: EngineKind) -> SweepSettings {
     let mover = match engine {
         EngineKind::Threads => MoverKind::Memcpy,
         EngineKind::Mpi => MoverKind::MpiSendrecv,
+        EngineKind::Sim => MoverKind::Simulated,
     };
     SweepSettings { mover, ..SweepSettings::default() }
 }
@@ -78,7 +79,7 @@ fn patterns(text: &str) -> Result<Vec<Pattern>> {
 }
 
 fn mover(name: &str) -> Result<MoverKind> {
-    let all = [MoverKind::Memcpy, MoverKind::MpiSendrecv, MoverKind::MpiPut];
+    let all = [MoverKind::Memcpy, MoverKind::MpiSendrecv, MoverKind::MpiPut, MoverKind::Simulated];
     let Some(mover) = all.into_iter().find(|mover| mover.name() == name) else {
         let names: Vec<_> = all.iter().map(|mover| mover.name()).collect();
         bail!("--mover: {name:?} is not one of {}", names.join(", "));

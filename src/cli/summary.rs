@@ -18,14 +18,14 @@ struct Counts {
 
 fn counts(model: &Model) -> Counts {
     let mut counts = Counts::default();
-    for (_, sizes) in model.cells.iter() {
-        for shot in sizes.iter().flat_map(|size| &size.shots) {
-            match shot.status {
-                Status::Ok => counts.ok += 1,
-                Status::Timeout => counts.timeout += 1,
-                Status::Waived => counts.waived += 1,
-                Status::Corrupt => counts.corrupt += 1,
-            }
+    let groups = model.groups.iter().flat_map(|(_, sizes)| sizes).flat_map(|size| size.shots.iter().map(|shot| &shot.shot));
+    let pairs = model.cells.iter().flat_map(|(_, sizes)| sizes).flat_map(|size| &size.shots);
+    for shot in pairs.chain(groups).filter(|shot| !shot.warmup) {
+        match shot.status {
+            Status::Ok => counts.ok += 1,
+            Status::Timeout => counts.timeout += 1,
+            Status::Waived => counts.waived += 1,
+            Status::Corrupt => counts.corrupt += 1,
         }
     }
     counts
@@ -54,7 +54,7 @@ pub(super) fn text(model: &Model, session: &Path, calibration: Option<&Path>) ->
     let counts = counts(model);
     let mut text = String::new();
     let topology = &model.header.topology;
-    let _ = write!(text, "{} samples on {} ranks, {} host(s)", model.cells.samples(), topology.world(), topology.hosts().len());
+    let _ = write!(text, "{} samples on {} ranks, {} host(s)", model.samples(), topology.world(), topology.hosts().len());
     for (count, name) in [(counts.timeout, "timed out"), (counts.waived, "waived"), (counts.corrupt, "with a wrong payload")] {
         if count > 0 {
             let _ = write!(text, ", {count} {name}");
@@ -88,7 +88,7 @@ pub(super) fn json(model: &Model, session: &Path, calibration: Option<&Path>) ->
         "session": session,
         "calibration": calibration,
         "ranks": model.world(),
-        "samples": model.cells.samples(),
+        "samples": model.samples(),
         "ok": counts.ok,
         "timeout": counts.timeout,
         "waived": counts.waived,

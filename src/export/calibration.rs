@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::ser::{Formatter, Serializer};
 
 use super::file::{ExportError, io_at, write_whole};
-use crate::sample::{EngineKind, MoverKind, Sample, Status};
-use crate::session::Model;
-use crate::sweep::Buffers;
+use crate::sample::{EngineKind, MoverKind, Pattern, Sample, Status};
+use crate::session::{GroupShot, Model};
+use crate::sweep::{Buffers, Group};
 use crate::topology::{Placement, Topology};
 use crate::units::plain;
 
@@ -79,7 +79,7 @@ pub struct Calibration {
     /// how the end of a repeat is seen
     pub completion: String,
     pub topology: Hosts,
-    /// by pattern, sender, receiver, size, take and repeat
+    /// by pattern, pair or group, size, take and repeat
     pub samples: Vec<Sample>,
 }
 
@@ -91,26 +91,20 @@ pub fn calibration(model: &Model) -> Result<Calibration, ExportError> {
     let mut samples = Vec::new();
     for (cell, sizes) in model.cells.iter() {
         for size in sizes {
-            samples.extend(size.shots.iter().map(|shot| Sample {
-                pattern: cell.pattern,
-                both_ways: false,
-                from: cell.from,
-                to: cell.to,
-                bytes: size.bytes,
-                repeat: shot.repeat,
-                take: shot.take,
-                messages: shot.messages,
-                seconds: shot.seconds,
-                ack_seconds: shot.ack_seconds,
-                path: topology.path(cell.from, cell.to),
-                isolated: shot.isolated,
-                status: shot.status,
-                reason: shot.reason.as_deref().map(plain),
-            }));
+            let blank = Sample::blank(cell.pattern, cell.from, cell.to, size.bytes, topology.path(cell.from, cell.to));
+            samples.extend(size.shots.iter().map(|shot| shot.sample(blank.clone())));
         }
     }
+    for (group, sizes) in model.groups.iter() {
+        for size in sizes {
+            samples.extend(size.shots.iter().map(|shot| of_group(group, size.bytes, shot)));
+        }
+    }
+    for reason in samples.iter_mut().filter_map(|sample| sample.reason.as_mut()) {
+        *reason = plain(reason);
+    }
     // Cells come in no order of their own; a stable sort keeps the order of arrival where two samples share a place.
-    samples.sort_by_key(|s| (s.pattern, s.from, s.to, s.bytes, s.take, s.repeat));
+    samples.sort_by(|a, b| place(a).cmp(&place(b)));
     let mut software = header.software.clone();
     software.insert("toposcope".to_owned(), header.program.clone());
     let cache = topology.ranks.iter().map(|placement| placement.cache).max().unwrap_or(0);
@@ -138,6 +132,30 @@ pub fn calibration(model: &Model) -> Result<Calibration, ExportError> {
         topology: Hosts { hosts: topology.hosts().into_iter().map(str::to_owned).collect() },
         samples,
     })
+}
+
+/// A sample of a group with all that its group says.
+fn of_group(group: &Group, bytes: u64, shot: &GroupShot) -> Sample {
+    let blank = Sample::blank(group.pattern, shot.from, shot.to, bytes, shot.path);
+    Sample {
+        root: group.root,
+        peers: group.peers.clone(),
+        width: group.root.map(|_| group.peers.len()),
+        shift: group.shift,
+        set: group.set,
+        root_seconds: shot.root_seconds,
+        receive_path: shot.receive_path,
+        send_path: shot.receive_path.map(|_| shot.path),
+        ..shot.shot.sample(blank)
+    }
+}
+
+/// Where a sample stands in the file: its group as a whole, then its pair, size, take and repeat.
+#[allow(clippy::type_complexity, reason = "a key, not an interface")]
+fn place(s: &Sample) -> (Pattern, Option<usize>, &[usize], Option<usize>, Option<u32>, u64, u32, bool, u32, usize, usize) {
+    // Pairs by sender and receiver first; of groups all transfers of a repeat together.
+    let (root, shift) = if s.pattern.is_pair() { (Some(s.from), Some(s.to)) } else { (s.root, s.shift) };
+    (s.pattern, root, &s.peers, shift, s.set, s.bytes, s.take, !s.warmup, s.repeat, s.from, s.to)
 }
 
 /// Write the calibration of a session, whole or not at all: one key a line, one sample a line.
@@ -230,7 +248,9 @@ impl Calibration {
         }
         for (number, sample) in self.samples.iter().enumerate() {
             let at = |key: &str| format!("samples[{number}].{key}");
-            for (key, rank) in [("from", sample.from), ("to", sample.to)] {
+            let root = sample.root.map(|rank| ("root", rank));
+            let peers = sample.peers.iter().map(|&rank| ("peers", rank));
+            for (key, rank) in [("from", sample.from), ("to", sample.to)].into_iter().chain(root).chain(peers) {
                 if rank >= world {
                     return refuse(at(key), rank.to_string(), format!("a rank below {world} (world)"));
                 }

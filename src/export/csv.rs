@@ -59,7 +59,7 @@ pub fn write_csv(model: &Model, path: &Path) -> Result<(), ExportError> {
 fn row(model: &Model, cell: Cell, size: &SizeCell) -> [String; 23] {
     let topology = &model.header.topology;
     let host = |rank: usize| topology.ranks.get(rank).map_or("", |placement| placement.host.as_str()).to_owned();
-    let newest = || size.shots.iter().filter(|shot| shot.take == size.take);
+    let newest = || size.shots.iter().filter(|shot| shot.take == size.take && !shot.warmup);
     let count = |status| newest().filter(|shot| shot.status == status).count().to_string();
     let times = size.times();
     let least = times.iter().copied().fold(f64::NAN, f64::min);
@@ -80,7 +80,7 @@ fn row(model: &Model, cell: Cell, size: &SizeCell) -> [String; 23] {
         size.bytes.to_string(),
         size.take.to_string(),
         size.count.to_string(),
-        newest().filter(|shot| shot.status == Status::Ok).map(|shot| shot.messages).sum::<u64>().to_string(),
+        newest().filter(|shot| shot.status == Status::Ok).map(|shot| u64::from(shot.messages)).sum::<u64>().to_string(),
         number(size.median),
         number(least),
         number(size.bandwidth() / 1e9),

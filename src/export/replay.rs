@@ -1,6 +1,7 @@
 use super::Calibration;
+use crate::sample::Sample;
 use crate::session::{Event, Header, Model, Outcome, Record};
-use crate::sweep::SweepSettings;
+use crate::sweep::{Group, SweepSettings};
 
 impl Calibration {
     /// The session that this calibration could have come from: the same samples as events, in its order.
@@ -26,6 +27,7 @@ impl Calibration {
             mover: self.mover,
             buffers: self.buffers,
             arena: self.arena,
+            ..SweepSettings::default()
         };
         let mut model = Model::new(Header {
             format: Header::current_format(),
@@ -40,10 +42,15 @@ impl Calibration {
         });
         let mut t = 0.0;
         model.apply(&Record { t, event: Event::SweepStarted { settings, resumed: false } });
-        let parts = self.samples.chunk_by(|a, b| (a.pattern, a.from, a.to, a.bytes, a.take) == (b.pattern, b.from, b.to, b.bytes, b.take));
+        let same = |a: &Sample, b: &Sample| {
+            let pair = (a.from, a.to) == (b.from, b.to);
+            (a.pattern, a.bytes, a.take) == (b.pattern, b.bytes, b.take)
+                && if a.pattern.is_pair() { pair } else { Group::of(a) == Group::of(b) }
+        };
+        let parts = self.samples.chunk_by(same);
         for (probe, samples) in (0_u64..).zip(parts) {
             t += samples.iter().filter_map(|sample| sample.seconds).sum::<f64>();
-            model.apply(&Record { t, event: Event::ProbeDone { probe, samples: samples.to_vec() } });
+            model.apply(&Record { t, event: Event::ProbeDone { probe, samples: samples.to_vec(), enough: None } });
         }
         let (outcome, reason) = (Outcome::Complete, String::new());
         model.apply(&Record { t, event: Event::SweepEnded { outcome, reason } });

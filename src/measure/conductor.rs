@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Gate, samples};
 use crate::sample::{Pattern, Status};
 use crate::session::{Command, Event, Outcome};
-use crate::sweep::{Cell, Probe, Sweep, SweepSettings, estimate};
+use crate::sweep::{Cell, Probe, Sweep, SweepSettings, Target, estimate, lanes};
 use crate::transport::{End, Engine, Order, ProbeReport, Report, Setup};
 use crate::units::format_size;
 
@@ -22,10 +22,10 @@ const PATIENCE: u32 = 2;
 #[derive(Debug, Clone)]
 pub struct Start {
     pub settings: SweepSettings,
-    /// repeats that the session already has: cell, bytes, their numbers
-    pub done: Vec<(Cell, u64, Vec<u32>)>,
-    /// newest take of each cell that was measured again
-    pub takes: Vec<(Cell, u32)>,
+    /// repeats that the session already has: target, bytes, their numbers
+    pub done: Vec<(Target, u64, Vec<u32>)>,
+    /// newest take of each target that was measured again
+    pub takes: Vec<(Target, u32)>,
     /// true when it takes up a session
     pub resumed: bool,
 }
@@ -48,7 +48,7 @@ pub struct Conductor<'a> {
     printed: Box<dyn FnMut() -> Vec<String> + 'a>,
     sweep: Option<Active>,
     lost: BTreeMap<usize, String>,
-    takes: HashMap<Cell, u32>,
+    takes: HashMap<Target, u32>,
     next_probe: u64,
     /// settings that the ranks are ready for
     last: Option<SweepSettings>,
@@ -62,7 +62,7 @@ struct Active {
     sweep: Sweep,
     paused: bool,
     /// timed-out probes of cells that have no good repeat yet
-    hung: HashMap<Cell, u32>,
+    hung: HashMap<Target, u32>,
 }
 
 impl<'a> Conductor<'a> {
@@ -184,8 +184,7 @@ impl<'a> Conductor<'a> {
             self.notice(format!("the sweep was not started: {refusal}"));
             return;
         }
-        let world = self.engine.topology().world();
-        let sweep = Sweep::new(&settings, world, done, self.next_probe);
+        let sweep = Sweep::new(&settings, self.engine.topology(), done, self.next_probe);
         (self.sink)(Event::SweepStarted { settings: settings.clone(), resumed });
         self.last = Some(settings.clone());
         self.sweep = Some(Active { settings, sweep, paused: false, hung: HashMap::new() });
@@ -208,7 +207,8 @@ impl<'a> Conductor<'a> {
         }
         let cache = topology.ranks.iter().map(|placement| placement.cache).max().unwrap_or(0);
         let arena = settings.arena_bytes(cache);
-        let setup = Setup { mover: settings.mover, buffers: settings.buffers, arena, seed: settings.seed };
+        let lanes = lanes(settings, topology);
+        let setup = Setup { mover: settings.mover, buffers: settings.buffers, arena, lanes, seed: settings.seed };
         self.engine.prepare(&setup).map_err(|error| error.to_string())
     }
 
@@ -225,18 +225,30 @@ impl<'a> Conductor<'a> {
                 self.notice("nothing to measure again: start a sweep first");
                 return;
             };
-            let sweep = Sweep::nothing(&settings, self.next_probe);
+            let sweep = Sweep::nothing(&settings, self.engine.topology(), self.next_probe);
             self.sweep = Some(Active { settings, sweep, paused: false, hung: HashMap::new() });
         }
         let world = self.engine.topology().world();
-        let known: Vec<(Cell, u32)> = cells
+        let mut targets: Vec<Target> = cells
             .iter()
             // A command may come from another program's hand: a pair that no sweep has is not measured.
             .filter(|cell| cell.from < world && cell.to < world && (cell.pattern == Pattern::Local) == (cell.from == cell.to))
-            .map(|&cell| {
-                let take = self.takes.entry(cell).or_insert(0);
+            .filter(|cell| cell.pattern.is_pair())
+            .map(|&cell| match cell.pattern {
+                // Both directions are one target.
+                Pattern::Duplex => Cell { from: cell.from.min(cell.to), to: cell.from.max(cell.to), ..cell },
+                _ => cell,
+            })
+            .map(Target::Pair)
+            .collect();
+        targets.sort_unstable();
+        targets.dedup();
+        let known: Vec<(Target, u32)> = targets
+            .into_iter()
+            .map(|target| {
+                let take = self.takes.entry(target.clone()).or_insert(0);
                 *take += 1;
-                (cell, *take)
+                (target, *take)
             })
             .collect();
         if let Some(active) = &mut self.sweep {
@@ -247,84 +259,98 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// One probe, from order to samples.
+    /// One round, from orders to samples.
     fn step(&mut self) {
         let Some(active) = &mut self.sweep else { return };
-        let Some(probe) = active.sweep.next_probe() else {
+        let Some(mut round) = active.sweep.next_round() else {
             self.end(Outcome::Complete, "");
             return;
         };
-        let cell = Cell { pattern: probe.pattern, from: probe.from, to: probe.to };
-        let hopeless = active.hung.get(&cell).is_some_and(|&times| times >= PATIENCE);
-        let lost = probe.ranks().into_iter().find_map(|rank| self.lost.get(&rank).map(|why| (rank, why.clone())));
-        if let Some((rank, why)) = lost {
-            self.without_asking(&probe, End::Timeout(format!("rank {rank} is lost: {why}")));
-            return;
+        round.retain(|probe| self.worth_asking(probe));
+        for probe in &round {
+            (self.sink)(Event::ProbeStarted { probe: probe.clone() });
         }
-        if hopeless {
-            let reason = format!("{PATIENCE} probes of this pair timed out without one good repeat");
-            self.without_asking(&probe, End::Waived(reason));
-            return;
+        if !round.is_empty() {
+            self.measure(&round);
         }
-        (self.sink)(Event::ProbeStarted { probe: probe.clone() });
-        self.measure(&probe, cell);
         self.tell_printed();
     }
 
-    fn measure(&mut self, probe: &Probe, cell: Cell) {
+    /// False, with a state for each of its repeats, for a probe that cannot come to anything.
+    fn worth_asking(&mut self, probe: &Probe) -> bool {
+        let lost = probe.ranks().into_iter().find_map(|rank| self.lost.get(&rank).map(|why| (rank, why.clone())));
+        let hopeless = self.sweep.as_ref().is_some_and(|active| active.hung.get(&probe.target).is_some_and(|&times| times >= PATIENCE));
+        let end = if let Some((rank, why)) = lost {
+            End::Timeout(format!("rank {rank} is lost: {why}"))
+        } else if hopeless {
+            End::Waived(format!("{PATIENCE} probes of these ranks timed out without one good repeat"))
+        } else {
+            return true;
+        };
+        let report = ProbeReport { probe: probe.id, repeats: Vec::new(), root_seconds: Vec::new(), end };
+        let samples = samples::of_report(probe, self.engine.topology(), &report);
+        self.blemished = true;
+        (self.sink)(Event::ProbeDone { probe: probe.id, samples, enough: None });
+        false
+    }
+
+    fn measure(&mut self, round: &[Probe]) {
         let Some(active) = &self.sweep else { return };
         let settings = &active.settings;
-        let order = Order { probe: probe.clone(), window: settings.window, warmup: settings.warmup, timeout: settings.timeout };
+        let order =
+            |probe: &Probe| Order { probe: probe.clone(), window: settings.window, warmup: settings.warmup, timeout: settings.timeout };
+        let orders: Vec<Order> = round.iter().map(order).collect();
         let topology = self.engine.topology();
         // The screen and the socket live on rank 0's host; probes between other hosts do not mind them.
-        let here = topology.ranks.first().map(|own| own.host.as_str());
-        let quiet = probe.ranks().iter().any(|&rank| topology.ranks.get(rank).map(|placement| placement.host.as_str()) == here);
+        let host = |rank: usize| topology.ranks.get(rank).map(|placement| placement.host.as_str());
+        let quiet = round.iter().flat_map(Probe::ranks).any(|rank| host(rank) == host(0));
         if quiet {
             self.gate.close();
         }
         let mut reports = Vec::new();
-        match self.engine.start(&order) {
+        match self.engine.start(&orders) {
             Ok(()) => {
-                while !reports.iter().any(|report| matches!(report, Report::Probe(_))) {
+                let told = |reports: &[Report]| reports.iter().filter(|report| matches!(report, Report::Probe(_))).count();
+                while told(&reports) < round.len() {
                     reports.extend(self.engine.poll(Duration::from_millis(50)));
                 }
             }
             Err(error) => {
-                reports.push(Report::Probe(ProbeReport { probe: probe.id, repeats: Vec::new(), end: End::Waived(error.to_string()) }));
+                let waived = |probe: &Probe| {
+                    let end = End::Waived(error.to_string());
+                    Report::Probe(ProbeReport { probe: probe.id, repeats: Vec::new(), root_seconds: Vec::new(), end })
+                };
+                reports.extend(round.iter().map(waived));
             }
         }
         if quiet {
             self.gate.open();
         }
         for report in reports {
-            if let Report::Probe(report) = report {
-                self.done(probe, cell, &report);
-            } else {
-                self.take(report);
+            match report {
+                Report::Probe(report) => {
+                    if let Some(probe) = round.iter().find(|probe| probe.id == report.probe) {
+                        self.done(probe, &report);
+                    }
+                }
+                other => self.take(other),
             }
         }
     }
 
-    fn done(&mut self, probe: &Probe, cell: Cell, report: &ProbeReport) {
-        let path = self.engine.topology().path(probe.from, probe.to);
-        let samples = samples::of_report(probe, path, report);
+    fn done(&mut self, probe: &Probe, report: &ProbeReport) {
+        let samples = samples::of_report(probe, self.engine.topology(), report);
         self.blemished |= samples.iter().any(|sample| sample.status != Status::Ok);
         if let Some(active) = &mut self.sweep {
-            if let Some(last) = report.repeats.last() {
-                active.hung.remove(&cell);
-                active.sweep.observe(probe, last.seconds + last.ack_seconds);
+            let longest = report.repeats.iter().map(|repeat| repeat.seconds + repeat.ack_seconds).reduce(f64::max);
+            if let Some(longest) = longest {
+                active.hung.remove(&probe.target);
+                active.sweep.observe(probe, longest);
             } else if matches!(report.end, End::Timeout(_)) {
-                *active.hung.entry(cell).or_insert(0) += 1;
+                *active.hung.entry(probe.target.clone()).or_insert(0) += 1;
             }
         }
-        (self.sink)(Event::ProbeDone { probe: probe.id, samples });
-    }
-
-    fn without_asking(&mut self, probe: &Probe, end: End) {
-        let path = self.engine.topology().path(probe.from, probe.to);
-        let report = ProbeReport { probe: probe.id, repeats: Vec::new(), end };
-        self.blemished = true;
-        (self.sink)(Event::ProbeDone { probe: probe.id, samples: samples::of_report(probe, path, &report) });
+        (self.sink)(Event::ProbeDone { probe: probe.id, samples, enough: None });
     }
 
     fn take(&mut self, report: Report) {

@@ -1,10 +1,11 @@
-use crate::sample::{Sample, Status};
-use crate::sweep::Probe;
-use crate::topology::PathClass;
+use crate::sample::{Pattern, Sample, Status};
+use crate::sweep::{Group, Probe, Target};
+use crate::topology::Topology;
 use crate::transport::{End, ProbeReport};
 
-/// A state for every repeat of a probe: those that were timed, and for the rest how the probe ended.
-pub(super) fn of_report(probe: &Probe, path: PathClass, report: &ProbeReport) -> Vec<Sample> {
+/// A state for every repeat of every transfer of a probe: those that were timed, and for the rest how the probe ended.
+/// Warm-ups, where they were timed, come first.
+pub(super) fn of_report(probe: &Probe, topology: &Topology, report: &ProbeReport) -> Vec<Sample> {
     let (rest, reason) = match &report.end {
         End::Complete => (Status::Waived, Some("the probe ended before this repeat".to_owned())),
         End::Timeout(reason) => (Status::Timeout, Some(reason.clone())),
@@ -12,41 +13,63 @@ pub(super) fn of_report(probe: &Probe, path: PathClass, report: &ProbeReport) ->
         End::Corrupt(reason) => (Status::Corrupt, Some(reason.clone())),
     };
     let corrupt = matches!(report.end, End::Corrupt(_));
-    (0..probe.repeats)
-        .map(|index| {
-            let timed = report.repeats.get(index as usize);
-            let status = if timed.is_some() && !corrupt { Status::Ok } else { rest };
-            Sample {
-                pattern: probe.pattern,
-                both_ways: false,
-                from: probe.from,
-                to: probe.to,
-                bytes: probe.bytes,
+    let mut samples = Vec::with_capacity(report.repeats.len());
+    for (flow, &(from, to)) in probe.flows().iter().enumerate() {
+        let blank = labelled(probe, topology, from, to);
+        let own = || report.repeats.iter().filter(move |repeat| repeat.flow as usize == flow);
+        let timed = |repeat: &crate::transport::Repeat| Sample {
+            messages: repeat.messages,
+            seconds: Some(repeat.seconds),
+            ack_seconds: Some(repeat.ack_seconds),
+            status: Status::Ok,
+            ..blank.clone()
+        };
+        samples.extend(own().filter(|repeat| repeat.warmup).map(|repeat| Sample { repeat: repeat.repeat, warmup: true, ..timed(repeat) }));
+        for index in 0..probe.repeats {
+            let found = own().find(|repeat| !repeat.warmup && repeat.repeat == index).map(timed);
+            let whole = found.is_some() && !corrupt;
+            samples.push(Sample {
                 repeat: probe.first_repeat + index,
-                take: probe.take,
-                messages: timed.map_or(0, |timed| timed.messages),
-                seconds: timed.map(|timed| timed.seconds),
-                ack_seconds: timed.map(|timed| timed.ack_seconds),
-                path,
-                isolated: true,
-                status,
-                reason: if status == Status::Ok { None } else { reason.clone() },
-            }
-        })
-        .collect()
+                root_seconds: report.root_seconds.get(index as usize).copied(),
+                status: if whole { Status::Ok } else { rest },
+                reason: if whole { None } else { reason.clone() },
+                ..found.unwrap_or_else(|| blank.clone())
+            });
+        }
+    }
+    samples
+}
+
+/// A sample of a probe's transfer with all that is known beforehand.
+fn labelled(probe: &Probe, topology: &Topology, from: usize, to: usize) -> Sample {
+    let path = topology.path(from, to);
+    let mut sample = Sample::blank(probe.target.pattern(), from, to, probe.bytes, path);
+    sample.take = probe.take;
+    sample.isolated = probe.isolated;
+    if let Target::Group(Group { pattern, root, peers, shift, set }) = &probe.target {
+        (sample.root, sample.shift, sample.set) = (*root, *shift, *set);
+        sample.width = root.map(|_| peers.len());
+        sample.peers.clone_from(peers);
+        if *pattern == Pattern::Relay {
+            let source = probe.flows.iter().find(|&&(_, receiver)| receiver == from).map(|&(sender, _)| sender);
+            sample.receive_path = source.map(|source| topology.path(source, from));
+            sample.send_path = Some(path);
+        }
+    }
+    sample
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::Pattern;
+    use crate::sweep::Cell;
     use crate::transport::Repeat;
 
-    fn statuses(done: usize, end: End) -> Vec<Status> {
-        let probe = Probe { id: 0, pattern: Pattern::Peer, from: 0, to: 1, bytes: 8, first_repeat: 2, repeats: 3, take: 0 };
-        let one = Repeat { messages: 1, seconds: 1e-3, ack_seconds: 0.0 };
-        let report = ProbeReport { probe: 0, repeats: vec![one; done], end };
-        let samples = of_report(&probe, PathClass::IntraNode, &report);
+    fn statuses(done: u32, end: End) -> Vec<Status> {
+        let probe = Probe { first_repeat: 2, ..Probe::pair(0, Cell { pattern: Pattern::Peer, from: 0, to: 1 }, 8, 3) };
+        let one = |repeat| Repeat { flow: 0, repeat, warmup: false, messages: 1, seconds: 1e-3, ack_seconds: 0.0 };
+        let report = ProbeReport { probe: 0, repeats: (0..done).map(one).collect(), root_seconds: Vec::new(), end };
+        let samples = of_report(&probe, &Topology::default(), &report);
         assert_eq!(samples.iter().map(|sample| sample.repeat).collect::<Vec<_>>(), [2, 3, 4]);
         assert!(samples.iter().all(|sample| (sample.status == Status::Ok) == sample.reason.is_none()));
         samples.iter().map(|sample| sample.status).collect()

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::{Conductor, Gate, Start};
 use crate::sample::{EngineKind, MoverKind, Pattern, Sample, Status};
 use crate::session::{Command, Event, Outcome};
-use crate::sweep::{Cell, SweepSettings};
+use crate::sweep::{Cell, SweepSettings, Target};
 use crate::topology::{Placement, Topology};
 use crate::transport::{End, Engine, Order, ProbeReport, Repeat, Report, Setup, TransportError};
 
@@ -40,16 +40,20 @@ impl Engine for Told {
         self.setups.borrow_mut().push(setup.clone());
         Ok(())
     }
-    fn start(&mut self, order: &Order) -> Result<(), TransportError> {
-        let probe = &order.probe;
-        let hangs = self.hang.contains(&(probe.from, probe.to));
-        let one = Repeat { messages: 1, seconds: 1e-3, ack_seconds: 0.0 };
-        let (repeats, end) =
-            if hangs { (Vec::new(), End::Timeout("told to".to_owned())) } else { (vec![one; probe.repeats as usize], End::Complete) };
-        if let (true, Some(rank)) = (hangs, self.lose.take()) {
-            self.reports.push_back(Report::Lost { rank, reason: "told to".to_owned() });
+    fn start(&mut self, round: &[Order]) -> Result<(), TransportError> {
+        for probe in round.iter().map(|order| &order.probe) {
+            let hangs = self.hang.contains(&probe.flows()[0]);
+            let one = |repeat| Repeat { flow: 0, repeat, warmup: false, messages: 1, seconds: 1e-3, ack_seconds: 0.0 };
+            let (repeats, end) = if hangs {
+                (Vec::new(), End::Timeout("told to".to_owned()))
+            } else {
+                ((0..probe.repeats).map(one).collect(), End::Complete)
+            };
+            if let (true, Some(rank)) = (hangs, self.lose.take()) {
+                self.reports.push_back(Report::Lost { rank, reason: "told to".to_owned() });
+            }
+            self.reports.push_back(Report::Probe(ProbeReport { probe: probe.id, repeats, root_seconds: Vec::new(), end }));
         }
-        self.reports.push_back(Report::Probe(ProbeReport { probe: probe.id, repeats, end }));
         Ok(())
     }
     fn poll(&mut self, _: Duration) -> Vec<Report> {
@@ -127,7 +131,7 @@ fn a_pair_that_hangs_is_given_up_and_the_rest_goes_on() {
     // Two probes of it time out (first pass, one repeat each); the other four repeats are waived without asking.
     assert_eq!(states, BTreeMap::from([((false, "ok"), 30), ((true, "timeout"), 2), ((true, "waived"), 4)]));
     assert!(blemished);
-    let started = events.iter().filter(|event| matches!(event, Event::ProbeStarted { probe } if (probe.from, probe.to) == (0, 1))).count();
+    let started = events.iter().filter(|event| matches!(event, Event::ProbeStarted { probe } if probe.flows() == [(0, 1)])).count();
     assert_eq!(started, 2);
 }
 
@@ -140,7 +144,7 @@ fn all_cells_of_a_lost_rank_are_timeouts() {
         let gone = sample.from == 2 || sample.to == 2;
         assert_eq!(sample.status, if gone { Status::Timeout } else { Status::Ok }, "{sample:?}");
     }
-    let asked = events.iter().filter(|event| matches!(event, Event::ProbeStarted { probe } if probe.from == 2 || probe.to == 2)).count();
+    let asked = events.iter().filter(|event| matches!(event, Event::ProbeStarted { probe } if probe.ranks().contains(&2))).count();
     assert_eq!(asked, 1, "a lost rank is not asked again");
 }
 
@@ -209,7 +213,11 @@ fn what_cannot_be_measured_is_refused_in_words() {
 #[test]
 fn a_resumed_sweep_measures_only_what_is_missing() {
     let cell = Cell { pattern: Pattern::Peer, from: 0, to: 1 };
-    let start = Start { done: vec![(cell, 4096, vec![0, 1, 2]), (cell, 1 << 20, vec![0])], resumed: true, ..Start::new(settings()) };
+    let start = Start {
+        done: vec![(Target::Pair(cell), 4096, vec![0, 1, 2]), (Target::Pair(cell), 1 << 20, vec![0])],
+        resumed: true,
+        ..Start::new(settings())
+    };
     let (events, _) = run(told(2), Some(start), true, |_, _| {});
     let of_cell: Vec<(u64, u32)> =
         samples(&events).iter().filter(|sample| sample.from == 0).map(|sample| (sample.bytes, sample.repeat)).collect();

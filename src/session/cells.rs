@@ -2,33 +2,67 @@ use std::collections::{HashMap, HashSet};
 
 use crate::fit::{Interval, median, median_interval};
 use crate::sample::{Sample, Status};
-use crate::sweep::Cell;
+use crate::sweep::{Cell, Enough};
 
-/// One sample of a cell, without what the cell already says.
+/// One sample of a cell, without what the cell already says. Small: a thousand ranks have millions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shot {
+    /// all messages, seconds; NaN unless timed
+    seconds: f64,
+    ack_seconds: f64,
+    pub reason: Option<Box<str>>,
     pub repeat: u32,
     pub take: u32,
-    pub messages: u64,
-    /// all messages, seconds; `None` unless timed
-    pub seconds: Option<f64>,
-    pub ack_seconds: Option<f64>,
+    pub messages: u32,
     pub isolated: bool,
+    /// discarded by rule
+    pub warmup: bool,
     pub status: Status,
-    pub reason: Option<String>,
 }
 
 impl Shot {
-    fn of(sample: &Sample) -> Self {
+    pub(super) fn of(sample: &Sample) -> Self {
         Self {
             repeat: sample.repeat,
             take: sample.take,
-            messages: sample.messages,
-            seconds: sample.seconds,
-            ack_seconds: sample.ack_seconds,
+            messages: u32::try_from(sample.messages).unwrap_or(u32::MAX),
+            seconds: sample.seconds.unwrap_or(f64::NAN),
+            ack_seconds: sample.ack_seconds.unwrap_or(f64::NAN),
             isolated: sample.isolated,
+            warmup: sample.warmup,
             status: sample.status,
-            reason: sample.reason.clone(),
+            reason: sample.reason.as_deref().map(Into::into),
+        }
+    }
+
+    /// All messages, seconds; `None` unless timed.
+    pub fn seconds(&self) -> Option<f64> {
+        Some(self.seconds).filter(|seconds| !seconds.is_nan())
+    }
+
+    /// What was taken off for acknowledgements, seconds; `None` unless timed.
+    pub fn ack_seconds(&self) -> Option<f64> {
+        Some(self.ack_seconds).filter(|seconds| !seconds.is_nan())
+    }
+
+    /// Seconds of one message, of a good sample that is no warm-up.
+    pub fn seconds_per_message(&self) -> Option<f64> {
+        self.seconds().filter(|_| self.status == Status::Ok && !self.warmup).map(|seconds| seconds / f64::from(self.messages.max(1)))
+    }
+
+    /// The sample again; `blank` says where it belongs.
+    pub fn sample(&self, blank: Sample) -> Sample {
+        Sample {
+            repeat: self.repeat,
+            take: self.take,
+            messages: u64::from(self.messages),
+            seconds: self.seconds(),
+            ack_seconds: self.ack_seconds(),
+            isolated: self.isolated,
+            warmup: self.warmup,
+            status: self.status,
+            reason: self.reason.as_deref().map(str::to_owned),
+            ..blank
         }
     }
 }
@@ -48,16 +82,14 @@ pub struct SizeCell {
     pub median: f64,
     /// worst state of the newest take: a cell with one timeout is not `ok`
     pub status: Status,
+    /// why there are no further samples, once there will be none
+    pub enough: Option<Enough>,
 }
 
 impl SizeCell {
     /// Good samples of the newest take, seconds a message, in the order in which they came.
     pub fn times(&self) -> Vec<f64> {
-        self.shots
-            .iter()
-            .filter(|shot| shot.take == self.take && shot.status == Status::Ok)
-            .filter_map(|shot| shot.seconds.map(|seconds| seconds / shot.messages.max(1) as f64))
-            .collect()
+        self.shots.iter().filter(|shot| shot.take == self.take).filter_map(Shot::seconds_per_message).collect()
     }
 
     /// Median bandwidth, bytes per second; NaN if no sample is good.
@@ -92,7 +124,8 @@ impl SizeCell {
         if self.status == Status::Ok {
             return 0;
         }
-        let again: HashSet<(u32, u32)> = samples.iter().map(|sample| (sample.take, sample.repeat)).collect();
+        let again: HashSet<(u32, u32)> =
+            samples.iter().filter(|sample| !sample.warmup).map(|sample| (sample.take, sample.repeat)).collect();
         let failed = |shot: &Shot| matches!(shot.status, Status::Timeout | Status::Waived);
         let before = self.shots.len();
         self.shots.retain(|shot| !(failed(shot) && again.contains(&(shot.take, shot.repeat))));
@@ -109,7 +142,7 @@ impl SizeCell {
     }
 }
 
-const fn severity(status: Status) -> u8 {
+pub(super) const fn severity(status: Status) -> u8 {
     match status {
         Status::Ok => 0,
         Status::Waived => 1,
@@ -132,7 +165,7 @@ impl Cells {
         &self.sizes
     }
 
-    /// Samples in all.
+    /// Samples in all, warm-ups not counted.
     pub fn samples(&self) -> u64 {
         self.samples
     }
@@ -153,7 +186,7 @@ impl Cells {
     }
 
     /// Take in the samples of a probe; the cells that they belong to, usually one.
-    pub(super) fn add(&mut self, samples: &[Sample]) -> Vec<Cell> {
+    pub(super) fn add(&mut self, samples: &[Sample], enough: Option<Enough>) -> Vec<Cell> {
         let mut touched = Vec::new();
         let one = |a: &Sample, b: &Sample| (a.pattern, a.from, a.to, a.bytes) == (b.pattern, b.from, b.to, b.bytes);
         for group in samples.chunk_by(one) {
@@ -161,11 +194,15 @@ impl Cells {
             let cell = Cell { pattern: first.pattern, from: first.from, to: first.to };
             let size = self.size_cell(cell, first.bytes, first.take);
             let forgotten = size.tried_again(group) as u64;
+            // Most cells get all their samples at once, and there may be millions of them.
+            size.shots.reserve_exact(group.len());
             for sample in group {
                 size.push(Shot::of(sample));
             }
+            size.enough = enough.or(size.enough);
             size.summarise();
-            self.samples = self.samples + group.len() as u64 - forgotten;
+            let warmups = group.iter().filter(|sample| sample.warmup).count() as u64;
+            self.samples = self.samples + group.len() as u64 - warmups - forgotten;
             touched.push(cell);
         }
         touched
@@ -177,7 +214,7 @@ impl Cells {
         }
         let sizes = self.known.entry(cell).or_default();
         let at = sizes.binary_search_by_key(&bytes, |size| size.bytes).unwrap_or_else(|at| {
-            sizes.insert(at, SizeCell { bytes, shots: Vec::new(), take, count: 0, median: f64::NAN, status: Status::Ok });
+            sizes.insert(at, SizeCell { bytes, shots: Vec::new(), take, count: 0, median: f64::NAN, status: Status::Ok, enough: None });
             at
         });
         &mut sizes[at]

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::sample::Sample;
-use crate::sweep::{Probe, SweepSettings};
+use crate::sweep::{Enough, Probe, SweepSettings};
 
 /// Something that happened, with when.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,6 +41,14 @@ pub enum Event {
     ProbeDone {
         probe: u64,
         samples: Vec<Sample>,
+        /// why its target gets no further repeats of this size, if it does not
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        enough: Option<Enough>,
+    },
+    /// how many repeats of a size the sweep will have taken in the end, as far as is known now
+    Foreseen {
+        bytes: u64,
+        repeats: u64,
     },
     /// cells were asked to be measured again: their next samples have a higher `take`
     Remeasure {

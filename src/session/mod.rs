@@ -6,6 +6,7 @@
 mod cells;
 mod command;
 mod event;
+mod groups;
 mod header;
 mod model;
 pub mod store;
@@ -13,6 +14,7 @@ pub mod store;
 pub use cells::{Cells, Shot, SizeCell};
 pub use command::Command;
 pub use event::{Event, Outcome, Record};
+pub use groups::{GroupShot, GroupSize, Groups};
 pub use header::{FORMAT, Header};
 pub use model::{Change, LogLine, Model, Progress, Running, SweepState};
 

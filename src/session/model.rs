@@ -1,8 +1,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{Cells, Event, Header, Outcome, Record};
-use crate::sample::{Pattern, Sample, Status};
-use crate::sweep::{Cell, Probe, SweepSettings};
+use super::{Cells, Event, Groups, Header, Outcome, Record};
+use crate::sample::{Sample, Status};
+use crate::sweep::{Cell, Enough, Group, Probe, SweepSettings, Target, targets};
 use crate::units::plain;
 
 /// Lines of the log kept in memory; the session's file has them all.
@@ -35,13 +35,18 @@ pub struct SweepState {
     pub running: Running,
     /// why it ended, if there is more to say
     pub reason: String,
-    /// the probe that was started last and when, until it is done
-    pub probe: Option<(Probe, f64)>,
+    /// the probes that run, and when each was started
+    pub probes: Vec<(Probe, f64)>,
     /// one entry a size
     pub progress: Vec<Progress>,
 }
 
 impl SweepState {
+    /// One of the probes that run: the last one started.
+    pub fn probe(&self) -> Option<&Probe> {
+        self.probes.last().map(|(probe, _)| probe)
+    }
+
     /// Share of the repeats that have a state, 0 to 1.
     pub fn share(&self) -> f64 {
         let (done, wanted) =
@@ -80,6 +85,11 @@ pub enum Change {
         cells: Vec<Cell>,
         bytes: u64,
     },
+    /// this group has new samples of this size
+    Group {
+        group: Group,
+        bytes: u64,
+    },
     /// anything may have changed but the samples
     State,
     /// a new sweep: no cell has a sample any more
@@ -92,6 +102,7 @@ pub struct Model {
     pub header: Header,
     pub sweep: Option<SweepState>,
     pub cells: Cells,
+    pub groups: Groups,
     /// ranks that do not answer any more, with the reason
     pub lost: BTreeMap<usize, String>,
     pub log: VecDeque<LogLine>,
@@ -104,12 +115,26 @@ pub struct Model {
 impl Model {
     /// A session that has just begun.
     pub fn new(header: Header) -> Self {
-        Self { header, sweep: None, cells: Cells::default(), lost: BTreeMap::new(), log: VecDeque::new(), now: 0.0, closed: false }
+        Self {
+            header,
+            sweep: None,
+            cells: Cells::default(),
+            groups: Groups::default(),
+            lost: BTreeMap::new(),
+            log: VecDeque::new(),
+            now: 0.0,
+            closed: false,
+        }
     }
 
     /// Number of ranks.
     pub fn world(&self) -> usize {
         self.header.topology.world()
+    }
+
+    /// Samples in all, warm-ups not counted.
+    pub fn samples(&self) -> u64 {
+        self.cells.samples() + self.groups.samples()
     }
 
     /// Take in an event.
@@ -119,11 +144,18 @@ impl Model {
             Event::SweepStarted { settings, resumed } => self.sweep_started(settings, *resumed),
             Event::ProbeStarted { probe } => {
                 if let Some(sweep) = &mut self.sweep {
-                    sweep.probe = Some((probe.clone(), record.t));
+                    sweep.probes.push((probe.clone(), record.t));
                 }
                 Change::State
             }
-            Event::ProbeDone { probe, samples } => self.probe_done(*probe, samples, record.t),
+            Event::ProbeDone { probe, samples, enough } => self.probe_done(*probe, samples, *enough, record.t),
+            Event::Foreseen { bytes, repeats } => {
+                let progress = self.sweep.iter_mut().flat_map(|sweep| &mut sweep.progress);
+                for progress in progress.filter(|progress| progress.bytes == *bytes) {
+                    progress.wanted = (*repeats).max(progress.done);
+                }
+                Change::State
+            }
             Event::Remeasure { cells: _, repeats } => {
                 if let Some(sweep) = &mut self.sweep {
                     if matches!(sweep.running, Running::Ended(_)) {
@@ -141,7 +173,7 @@ impl Model {
             Event::SweepEnded { outcome, reason } => {
                 if let Some(sweep) = &mut self.sweep {
                     sweep.reason = plain(reason);
-                    sweep.probe = None;
+                    sweep.probes.clear();
                 }
                 self.set_running(Running::Ended(*outcome))
             }
@@ -160,22 +192,17 @@ impl Model {
     }
 
     fn sweep_started(&mut self, settings: &SweepSettings, resumed: bool) -> Change {
-        let ranks = settings.ranks_of(self.world()).len() as u64;
-        let cells: u64 = settings
-            .patterns
+        let flows: usize = targets(settings, &self.header.topology)
             .iter()
-            .map(|pattern| match pattern {
-                Pattern::Local => ranks,
-                Pattern::Peer => ranks * ranks.saturating_sub(1),
-            })
+            .map(|(target, flows)| if flows.is_empty() { target.cells().len() } else { flows.len() })
             .sum();
-        let wanted = cells.saturating_mul(u64::from(settings.repeats));
+        let wanted = (flows as u64).saturating_mul(u64::from(settings.repeats));
         let progress = settings.sizes.iter().map(|&bytes| Progress { bytes, wanted, done: 0, spent: 0.0 });
         let mut state = SweepState {
             settings: settings.clone(),
             running: Running::Measuring,
             reason: String::new(),
-            probe: None,
+            probes: Vec::new(),
             progress: progress.collect(),
         };
         if resumed {
@@ -189,33 +216,42 @@ impl Model {
         } else {
             // Other settings, other numbers: a matrix shows one sweep. The earlier one stays in the session's file.
             self.cells = Cells::default();
+            self.groups = Groups::default();
         }
         self.sweep = Some(state);
         self.closed = false;
         if resumed { Change::State } else { Change::Cleared }
     }
 
-    fn probe_done(&mut self, id: u64, samples: &[Sample], t: f64) -> Change {
+    fn probe_done(&mut self, id: u64, samples: &[Sample], enough: Option<Enough>, t: f64) -> Change {
         let world = self.world();
         // Recorded sessions and other programs' sockets are data: a pair that this job has not is in no table.
-        if samples.iter().any(|sample| sample.from >= world || sample.to >= world) {
-            let known: Vec<Sample> = samples.iter().filter(|sample| sample.from < world && sample.to < world).cloned().collect();
+        let known =
+            |sample: &Sample| sample.from < world && sample.to < world && sample.root.iter().chain(&sample.peers).all(|&rank| rank < world);
+        if !samples.iter().all(known) {
+            let good: Vec<Sample> = samples.iter().filter(|sample| known(sample)).cloned().collect();
             let text =
-                format!("{} samples of probe {id} name ranks that this job of {world} has not; left out", samples.len() - known.len());
+                format!("{} samples of probe {id} name ranks that this job of {world} has not; left out", samples.len() - good.len());
             self.say(t, None, &text);
-            return if known.is_empty() { Change::State } else { self.probe_done(id, &known, t) };
+            return if good.is_empty() { Change::State } else { self.probe_done(id, &good, enough, t) };
         }
-        let cells = self.cells.add(samples);
         let Some(first) = samples.first() else { return Change::Nothing };
         if let Some(sweep) = &mut self.sweep {
-            let began = sweep.probe.take_if(|(probe, _)| probe.id == id).map_or(t, |(_, began)| began);
+            let running = sweep.probes.iter().position(|(probe, _)| probe.id == id);
+            let began = running.map_or(t, |at| sweep.probes.swap_remove(at).1);
             let slot = if first.take > 0 { sweep.progress.last_mut() } else { sweep.progress.iter_mut().find(|p| p.bytes == first.bytes) };
             if let Some(progress) = slot {
-                progress.done = (progress.done + samples.len() as u64).min(progress.wanted);
+                let repeats = samples.iter().filter(|sample| !sample.warmup).count() as u64;
+                progress.done = (progress.done + repeats).min(progress.wanted);
                 progress.spent += t - began;
             }
         }
-        Change::Cells { cells, bytes: first.bytes }
+        let bytes = first.bytes;
+        if let Some(group) = Group::of(first) {
+            self.groups.add(&group, samples, enough);
+            return Change::Group { group, bytes };
+        }
+        Change::Cells { cells: self.cells.add(samples, enough), bytes }
     }
 
     fn set_running(&mut self, running: Running) -> Change {
@@ -233,22 +269,39 @@ impl Model {
         Change::State
     }
 
-    /// Newest take of each cell that was measured again.
-    pub fn takes(&self) -> Vec<(Cell, u32)> {
-        let newest = |sizes: &[super::SizeCell]| sizes.iter().map(|size| size.take).max().unwrap_or(0);
-        self.cells.iter().map(|(cell, sizes)| (cell, newest(sizes))).filter(|&(_, take)| take > 0).collect()
+    /// Newest take of each target that was measured again.
+    pub fn takes(&self) -> Vec<(Target, u32)> {
+        let pairs = self.cells.iter().filter_map(|(cell, sizes)| Some((target(cell)?, sizes.iter().map(|size| size.take).max()?)));
+        let groups = self.groups.iter().map(|(group, sizes)| (Target::Group(group.clone()), sizes.iter().map(|size| size.take).max()));
+        let groups = groups.filter_map(|(group, take)| Some((group, take?)));
+        pairs.chain(groups).filter(|&(_, take)| take > 0).collect()
     }
 
-    /// Numbers of the repeats of each cell and size that the sweep's own take already has, for resuming: a timed-out or
+    /// Numbers of the repeats of each target and size that the sweep's own take already has, for resuming: a timed-out or
     /// waived repeat is worth another try, so only `ok` and `corrupt` count.
-    pub fn done(&self) -> Vec<(Cell, u64, Vec<u32>)> {
+    pub fn done(&self) -> Vec<(Target, u64, Vec<u32>)> {
+        let has = |shot: &super::Shot| shot.take == 0 && !shot.warmup && matches!(shot.status, Status::Ok | Status::Corrupt);
         let mut done = Vec::new();
         for (cell, sizes) in self.cells.iter() {
+            // Both directions of a duplex are measured together.
+            let Some(target) = target(cell) else { continue };
             for size in sizes {
-                let has = size.shots.iter().filter(|shot| shot.take == 0 && matches!(shot.status, Status::Ok | Status::Corrupt));
-                done.push((cell, size.bytes, has.map(|shot| shot.repeat).collect()));
+                let repeats = size.shots.iter().filter(|shot| has(shot)).map(|shot| shot.repeat).collect();
+                done.push((target.clone(), size.bytes, repeats));
+            }
+        }
+        for (group, sizes) in self.groups.iter() {
+            for size in sizes {
+                let first = size.flows().first().copied();
+                let own = size.shots.iter().filter(|shot| Some((shot.from, shot.to)) == first && has(&shot.shot));
+                done.push((Target::Group(group.clone()), size.bytes, own.map(|shot| shot.shot.repeat).collect()));
             }
         }
         done
     }
+}
+
+/// The target that a cell stands for; `None` for the second direction of a duplex.
+fn target(cell: Cell) -> Option<Target> {
+    (cell.pattern != crate::sample::Pattern::Duplex || cell.from < cell.to).then_some(Target::Pair(cell))
 }

@@ -1,5 +1,7 @@
-use super::SweepSettings;
-use crate::sample::Pattern;
+use std::collections::HashMap;
+
+use super::targets::{Flows, targets};
+use super::{SweepSettings, Target};
 use crate::topology::{PathClass, Topology};
 
 /// What a sweep will take, told before it starts.
@@ -39,32 +41,34 @@ pub fn estimate(settings: &SweepSettings, topology: &Topology, rate: impl Fn(Pat
             per_host[node] += 1;
         }
     }
-    let n = ranks.len() as u64;
-    let within: u64 = per_host.iter().map(|&k| k * k.saturating_sub(1)).sum();
-    let mut classes = Vec::new();
-    for pattern in &settings.patterns {
-        match pattern {
-            Pattern::Local => classes.push((PathClass::Local, n)),
-            Pattern::Peer => {
-                classes.push((PathClass::IntraNode, within));
-                classes.push((PathClass::InterNode, n * n.saturating_sub(1) - within));
-            }
-        }
+    let targets = targets(settings, topology);
+    // Targets by how they move: several transfers at once are guessed to share the slowest one's path.
+    let mut kinds: HashMap<(PathClass, usize), u64> = HashMap::new();
+    let lanes = lanes(settings, topology);
+    let mut cells = 0;
+    for (target, flows) in &targets {
+        let ends: Vec<(usize, usize)> = match target {
+            Target::Pair(_) => target.cells().into_iter().map(|cell| (cell.from, cell.to)).collect(),
+            Target::Group(_) => flows.clone(),
+        };
+        let class = ends.iter().map(|&(from, to)| path(&node_of, from, to)).max().unwrap_or(PathClass::Local);
+        let busiest = busiest(&ends);
+        cells += ends.len() as u64;
+        *kinds.entry((class, busiest)).or_default() += 1;
     }
     // Each probe costs about a control message, its warm-up, one verified window and a ready handshake a repeat.
     let (probe_cost, repeat_cost) = (2e-3, 5e-4);
     let passes = if settings.repeats > 1 { 2.0 } else { 1.0 };
     let mut seconds = 0.0;
-    for &(class, cells) in &classes {
+    for (&(class, busiest), &count) in &kinds {
         for &size in &settings.sizes {
-            let one = repeat_cost + size as f64 * f64::from(settings.window) / rate(class).max(1.0);
+            let one = repeat_cost + size as f64 * f64::from(settings.window) * busiest as f64 / rate(class).max(1.0);
             let untimed = passes * (probe_cost + one * (f64::from(settings.warmup) + 1.0));
-            seconds += cells as f64 * (untimed + one * f64::from(settings.repeats));
+            seconds += count as f64 * (untimed + one * f64::from(settings.repeats));
         }
     }
-    let cells = classes.iter().map(|&(_, cells)| cells).sum::<u64>();
     let cache = topology.ranks.iter().map(|placement| placement.cache).max().unwrap_or(0);
-    let memory_per_rank = settings.arena_bytes(cache).saturating_mul(2);
+    let memory_per_rank = settings.arena_bytes(cache).saturating_mul(1 + lanes as u64);
     let tightest = per_host
         .iter()
         .enumerate()
@@ -75,6 +79,45 @@ pub fn estimate(settings: &SweepSettings, topology: &Topology, rate: impl Fn(Pat
         })
         .max_by(|a, b| (a.1 as f64 / a.2.max(1) as f64).total_cmp(&(b.1 as f64 / b.2.max(1) as f64)));
     Estimate { cells, samples: cells * settings.sizes.len() as u64 * u64::from(settings.repeats), seconds, memory_per_rank, tightest }
+}
+
+/// Path class between two ranks, by the hosts' numbers: [`Topology::path`] compares names.
+fn path(node_of: &[usize], from: usize, to: usize) -> PathClass {
+    match (from == to, node_of.get(from), node_of.get(to)) {
+        (true, ..) => PathClass::Local,
+        (_, Some(a), Some(b)) if a == b => PathClass::IntraNode,
+        _ => PathClass::InterNode,
+    }
+}
+
+/// Most transfers that one rank receives, or sends, at the same time.
+fn busiest(flows: &[(usize, usize)]) -> usize {
+    match flows {
+        [] | [_] => flows.len(),
+        _ => {
+            let mut counts: HashMap<(bool, usize), usize> = HashMap::new();
+            for &(from, to) in flows {
+                *counts.entry((true, from)).or_default() += 1;
+                *counts.entry((false, to)).or_default() += 1;
+            }
+            counts.into_values().max().unwrap_or(1)
+        }
+    }
+}
+
+/// Receive arenas that each rank needs: the most transfers into one rank at the same time.
+pub fn lanes(settings: &SweepSettings, topology: &Topology) -> usize {
+    let into = |flows: &Flows| {
+        let mut counts: HashMap<usize, usize> = HashMap::new();
+        for &(_, to) in flows {
+            *counts.entry(to).or_default() += 1;
+        }
+        counts.into_values().max().unwrap_or(1)
+    };
+    // Of pairs each rank receives from one at a time.
+    let groups =
+        SweepSettings { patterns: settings.patterns.iter().copied().filter(|pattern| !pattern.is_pair()).collect(), ..settings.clone() };
+    targets(&groups, topology).iter().map(|(_, flows)| into(flows)).max().unwrap_or(1).max(1)
 }
 
 #[cfg(test)]

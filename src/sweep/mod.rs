@@ -1,51 +1,94 @@
-//! What a person asked to be measured, and in which order: patterns, sizes, repeats -> probes. No I/O.
+//! What a person asked to be measured, and in which order: patterns, sizes, repeats -> rounds of probes. No I/O.
 
 mod estimate;
 mod plan;
 mod settings;
+mod target;
+mod targets;
 
-pub use estimate::{Estimate, estimate};
-pub use plan::{Cell, Sweep};
-pub use settings::{Buffers, MOST_REPEATS, SettingsError, SweepSettings};
+pub use estimate::{Estimate, estimate, lanes};
+pub use plan::Sweep;
+pub use settings::{Buffers, MOST_REPEATS, Peers, SettingsError, SweepSettings, Transfer};
+pub use target::{Cell, Group, Target};
+pub use targets::{Flows, targets, widths};
 
 use serde::{Deserialize, Serialize};
 
-use crate::sample::Pattern;
-
-/// One pattern, its ranks and one size: what is sent to the ranks as one piece of work.
+/// One target and one size: what is sent to the ranks as one piece of work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probe {
     /// number in the order of the session, from 0
     pub id: u64,
-    pub pattern: Pattern,
-    /// sending rank
-    pub from: usize,
-    /// receiving rank
-    pub to: usize,
+    #[serde(flatten)]
+    pub target: Target,
+    /// of a group: its transfers, (sender, receiver) each, which run at the same time
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<(usize, usize)>,
     /// size of one message, bytes
     pub bytes: u64,
-    /// number of the first repeat of this probe within its cell, size and take
+    /// number of the first repeat of this probe within its target, size and take
     pub first_repeat: u32,
     /// repeats to time
     pub repeats: u32,
-    /// 0 for the sweep's own measurement, 1.. for each re-measurement of the cell
+    /// 0 for the sweep's own measurement, 1.. for each re-measurement of the target
     #[serde(default)]
     pub take: u32,
+    /// true when no other probe runs at the same time
+    #[serde(default = "yes")]
+    pub isolated: bool,
+    /// number of the round; probes with the same one run at the same time
+    #[serde(default)]
+    pub round: u64,
+}
+
+/// Why a target gets no further repeats of a size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Enough {
+    /// the interval of the median is as narrow as was asked for
+    Interval,
+    /// it has as many repeats as was asked for, at most
+    Repeats,
+    /// the time is used up
+    Budget,
+}
+
+const fn yes() -> bool {
+    true
 }
 
 impl Probe {
-    /// The ranks that take part, each once.
+    /// A probe of a pair, alone.
+    pub const fn pair(id: u64, cell: Cell, bytes: u64, repeats: u32) -> Self {
+        Self { id, target: Target::Pair(cell), flows: Vec::new(), bytes, first_repeat: 0, repeats, take: 0, isolated: true, round: 0 }
+    }
+
+    /// Its transfers, which run at the same time: (sender, receiver) each. A local copy has one from a rank to itself.
+    pub fn flows(&self) -> Vec<(usize, usize)> {
+        match &self.target {
+            Target::Pair(_) => self.target.cells().into_iter().map(|cell| (cell.from, cell.to)).collect(),
+            Target::Group(_) => self.flows.clone(),
+        }
+    }
+
+    /// The ranks that take part, ascending, each once.
     pub fn ranks(&self) -> Vec<usize> {
-        if self.from == self.to { vec![self.from] } else { vec![self.from, self.to] }
+        let mut ranks: Vec<usize> = self.flows().into_iter().flat_map(|(from, to)| [from, to]).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        ranks
     }
 
     /// As a person would say it: `peer 1→2 64 MiB`.
     pub fn describe(&self) -> String {
         let size = crate::units::format_size(self.bytes);
-        if self.from == self.to {
-            format!("{} {} {size}", self.pattern.name(), self.from)
-        } else {
-            format!("{} {}→{} {size}", self.pattern.name(), self.from, self.to)
+        match &self.target {
+            Target::Pair(Cell { pattern, from, to }) if from == to => format!("{} {from} {size}", pattern.name()),
+            Target::Pair(cell) => {
+                let arrow = if cell.pattern == crate::sample::Pattern::Duplex { '↔' } else { '→' };
+                format!("{} {}{arrow}{} {size}", cell.pattern.name(), cell.from, cell.to)
+            }
+            Target::Group(group) => format!("{} {size}", group.describe()),
         }
     }
 }

@@ -17,6 +17,34 @@ pub enum Buffers {
     Reuse,
 }
 
+/// Which ranks the peers of a fan's root are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Peers {
+    /// ranks of the root's host first, then the others, each time the next ones above the root, modulo the ranks
+    #[default]
+    Nearest,
+    /// the next ranks above the root, modulo the ranks
+    Next,
+    /// the next ranks on the root's own host
+    SameHost,
+    /// the next ranks below the root's own `PCIe` switch
+    SameSwitch,
+    /// the next ranks on other hosts
+    CrossHost,
+    /// these: a root and its peers each
+    Listed(Vec<(usize, Vec<usize>)>),
+}
+
+/// One line of a pattern file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transfer {
+    /// transfers with the same number run at the same time
+    pub set: u32,
+    pub from: usize,
+    pub to: usize,
+}
+
 /// All that determines a sweep, apart from the ranks that exist.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SweepSettings {
@@ -26,8 +54,32 @@ pub struct SweepSettings {
     /// ranks to measure, ascending; empty for all of the job
     #[serde(default)]
     pub ranks: Vec<usize>,
-    /// timed repeats for each pair and size
+    /// widths of fans; empty for one: the ranks of a host minus one
+    #[serde(default)]
+    pub widths: Vec<usize>,
+    #[serde(default)]
+    pub peers: Peers,
+    /// shifts of relays
+    #[serde(default = "one")]
+    pub shifts: Vec<usize>,
+    /// of `custom`: what runs, in the order of the pattern file
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub transfers: Vec<Transfer>,
+    /// pairs to measure from each rank, chosen at random in equal parts of each path class; 0 for all
+    #[serde(default)]
+    pub pairs: usize,
+    /// one probe at a time, always
+    #[serde(default = "yes")]
+    pub isolated: bool,
+    /// timed repeats for each target and size: exactly, or with `ci` at most
     pub repeats: u32,
+    /// repeat (6 times or more) until the half-width of the median's 95 % interval is within this share of it; 0 to repeat
+    /// a fixed number of times
+    #[serde(default)]
+    pub ci: f64,
+    /// longest time for all of it, seconds; 0 for none. The first picture is completed in any case
+    #[serde(default)]
+    pub budget: f64,
     /// untimed repeats before the timed ones of each probe
     pub warmup: u32,
     /// messages outstanding at a time; 1 measures single messages, 64 is the habit of OSU
@@ -44,14 +96,31 @@ pub struct SweepSettings {
     pub arena: u64,
 }
 
+fn one() -> Vec<usize> {
+    vec![1]
+}
+
+/// What sessions did before rounds of several probes existed.
+const fn yes() -> bool {
+    true
+}
+
 impl Default for SweepSettings {
-    /// Sizes 4 KiB…64 MiB (×4), 8 repeats after 1 warm-up, one message at a time, 10 s a probe.
+    /// Sizes 4 KiB…64 MiB (×4), 8 repeats after 1 warm-up, one message at a time, 10 s a probe, rounds where they cannot disturb.
     fn default() -> Self {
         Self {
             patterns: vec![Pattern::Local, Pattern::Peer],
             sizes: (0..8).map(|step| 4096 << (2 * step)).collect(),
             ranks: Vec::new(),
+            widths: Vec::new(),
+            peers: Peers::default(),
+            shifts: one(),
+            transfers: Vec::new(),
+            pairs: 0,
+            isolated: false,
             repeats: 8,
+            ci: 0.0,
+            budget: 0.0,
             warmup: 1,
             window: 1,
             seed: 1,

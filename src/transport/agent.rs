@@ -68,7 +68,7 @@ impl<E: Endpoint> Agent<E> {
     pub fn obey(&mut self, order: &Order) -> ProbeReport {
         let outcome = timed::run(&mut self.endpoint, order, self.buffers);
         let end = end_of(&outcome, order, self.endpoint.rank());
-        ProbeReport { probe: order.probe.id, repeats: outcome.repeats, end }
+        ProbeReport { probe: order.probe.id, repeats: outcome.repeats, root_seconds: Vec::new(), end }
     }
 }
 

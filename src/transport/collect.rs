@@ -3,10 +3,10 @@ use std::time::{Duration, Instant};
 
 use super::{End, Order, ProbeReport, Report};
 
-/// Puts the reports of a probe's ranks together, and knows when a rank has been silent for too long.
+/// Puts the reports of each probe's ranks together, and knows when a rank has been silent for too long.
 #[derive(Debug, Default)]
 pub struct Collector {
-    pending: Option<Pending>,
+    pending: Vec<Pending>,
 }
 
 #[derive(Debug)]
@@ -24,48 +24,49 @@ impl Collector {
 
     /// Expect the reports of this order's ranks.
     pub fn begin(&mut self, order: &Order) {
-        self.pending = Some(Pending {
+        self.pending.push(Pending {
             waiting: order.probe.ranks().into_iter().collect(),
             overdue: Instant::now() + Duration::from_secs_f64(order.timeout) + Self::GRACE,
-            merged: ProbeReport { probe: order.probe.id, repeats: Vec::new(), end: End::Complete },
+            merged: ProbeReport { probe: order.probe.id, repeats: Vec::new(), root_seconds: Vec::new(), end: End::Complete },
             order: order.clone(),
         });
     }
 
     /// True while a probe's reports are missing.
     pub fn busy(&self) -> bool {
-        self.pending.is_some()
+        !self.pending.is_empty()
     }
 
     /// Take one rank's report; reports of other, abandoned probes are ignored. The whole when all are there.
     pub fn report(&mut self, rank: usize, report: ProbeReport) -> Option<Report> {
-        let pending = self.pending.as_mut().filter(|pending| pending.order.probe.id == report.probe)?;
+        let at = self.pending.iter().position(|pending| pending.order.probe.id == report.probe)?;
+        let pending = &mut self.pending[at];
         if !pending.waiting.remove(&rank) {
             return None;
         }
-        if rank == pending.order.probe.from {
-            pending.merged.repeats = report.repeats;
-        }
+        pending.merged.repeats.extend(report.repeats);
+        pending.merged.root_seconds.extend(report.root_seconds);
         if worse(&report.end) > worse(&pending.merged.end) {
             pending.merged.end = report.end;
         }
         if !pending.waiting.is_empty() {
             return None;
         }
-        self.pending.take().map(|pending| Report::Probe(pending.merged))
+        Some(Report::Probe(self.pending.swap_remove(at).merged))
     }
 
-    /// Ranks that are overdue, each as lost, and the probe they were in as timed out; empty while there is time.
+    /// Ranks that are overdue, each as lost, and the probes they were in as timed out; empty while there is time.
     pub fn overdue(&mut self) -> Vec<Report> {
-        if self.pending.as_ref().is_none_or(|pending| Instant::now() < pending.overdue) {
-            return Vec::new();
+        let now = Instant::now();
+        let mut reports = Vec::new();
+        for mut pending in self.pending.extract_if(.., |pending| now >= pending.overdue) {
+            let silent: Vec<String> = pending.waiting.iter().map(ToString::to_string).collect();
+            pending.merged.end = End::Timeout(format!("no answer from rank {} within {} s", silent.join(" and "), pending.order.timeout));
+            let description = pending.order.probe.describe();
+            reports.extend(pending.waiting.iter().map(|&rank| Report::Lost { rank, reason: format!("no answer since {description}") }));
+            reports.push(Report::Probe(pending.merged));
         }
-        let Some(mut pending) = self.pending.take() else { return Vec::new() };
-        let silent: Vec<String> = pending.waiting.iter().map(ToString::to_string).collect();
-        pending.merged.end = End::Timeout(format!("no answer from rank {} within {} s", silent.join(" and "), pending.order.timeout));
-        let description = pending.order.probe.describe();
-        let lost = pending.waiting.iter().map(|&rank| Report::Lost { rank, reason: format!("no answer since {description}") });
-        lost.chain([Report::Probe(pending.merged.clone())]).collect()
+        reports
     }
 }
 
@@ -83,17 +84,17 @@ const fn worse(end: &End) -> u8 {
 mod tests {
     use super::*;
     use crate::sample::Pattern;
-    use crate::sweep::Probe;
+    use crate::sweep::{Cell, Probe};
     use crate::transport::Repeat;
 
     fn order(timeout: f64) -> Order {
-        let probe = Probe { id: 7, pattern: Pattern::Peer, from: 0, to: 1, bytes: 8, first_repeat: 0, repeats: 1, take: 0 };
+        let probe = Probe::pair(7, Cell { pattern: Pattern::Peer, from: 0, to: 1 }, 8, 1);
         Order { probe, window: 1, warmup: 0, timeout }
     }
 
     fn report(probe: u64, repeats: usize, end: End) -> ProbeReport {
-        let one = Repeat { messages: 1, seconds: 1.0, ack_seconds: 0.0 };
-        ProbeReport { probe, repeats: vec![one; repeats], end }
+        let one = Repeat { flow: 0, repeat: 0, warmup: false, messages: 1, seconds: 1.0, ack_seconds: 0.0 };
+        ProbeReport { probe, repeats: vec![one; repeats], root_seconds: Vec::new(), end }
     }
 
     #[test]
@@ -113,7 +114,7 @@ mod tests {
         let mut collector = Collector::default();
         collector.begin(&order(1.0));
         assert!(collector.overdue().is_empty());
-        collector.pending.as_mut().unwrap().overdue = Instant::now();
+        collector.pending[0].overdue = Instant::now();
         collector.report(0, report(7, 0, End::Timeout("mine".into())));
         let reports = collector.overdue();
         assert!(matches!(&reports[0], Report::Lost { rank: 1, .. }), "{reports:?}");

@@ -30,8 +30,10 @@ use crate::topology::Topology;
 pub struct Setup {
     pub mover: MoverKind,
     pub buffers: Buffers,
-    /// bytes of the arena a rank sends from, and of the one it receives into
+    /// bytes of the arena a rank sends from, and of each one that it receives into
     pub arena: u64,
+    /// arenas that a rank receives into, one for each of the most transfers that come in at the same time
+    pub lanes: usize,
     /// seed of the payload
     pub seed: u64,
 }
@@ -48,9 +50,16 @@ pub struct Order {
     pub timeout: f64,
 }
 
-/// One timed repeat, as the sender saw it.
+/// One timed repeat of one transfer, as its sender saw it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Repeat {
+    /// which of the probe's transfers ([`Probe::flows`])
+    pub flow: u32,
+    /// number within the probe's repeats, from 0; of warm-ups within those
+    pub repeat: u32,
+    /// discarded by rule: first use
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub warmup: bool,
     /// messages moved
     pub messages: u64,
     /// sender's start to receiver's completion, seconds, acknowledgements taken off
@@ -78,7 +87,11 @@ pub enum End {
 pub struct ProbeReport {
     /// id of the probe
     pub probe: u64,
+    /// of every transfer, in no particular order
     pub repeats: Vec<Repeat>,
+    /// fans: the root's own time for all of a repeat's messages, seconds, one a timed repeat
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub root_seconds: Vec<f64>,
     pub end: End,
 }
 
@@ -121,7 +134,7 @@ pub enum TransportError {
     Mpi(String),
 }
 
-/// The ranks of a job, as rank 0 drives them. One probe at a time for now; rounds of several come with the fabric.
+/// The ranks of a job, as rank 0 drives them.
 pub trait Engine {
     /// Who the ranks are.
     fn kind(&self) -> EngineKind;
@@ -133,10 +146,15 @@ pub trait Engine {
     fn software(&self) -> String;
     /// Get every rank ready for a sweep; collective.
     fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError>;
-    /// Start a probe. Returns at once, unless rank 0 itself takes part and its engine has no thread to do it in.
-    fn start(&mut self, order: &Order) -> Result<(), TransportError>;
+    /// Start probes, which run at the same time; no rank takes part in two of them. Each is reported by itself. Returns at
+    /// once.
+    fn start(&mut self, round: &[Order]) -> Result<(), TransportError>;
     /// What has happened since, waiting at most `wait`. Sleeps, never spins.
     fn poll(&mut self, wait: Duration) -> Vec<Report>;
     /// Let every rank that still answers leave, and wait for them a moment.
     fn finish(&mut self);
+    /// Seconds on the engine's own clock, if it has one: a simulated sweep takes no time of ours.
+    fn clock(&self) -> Option<f64> {
+        None
+    }
 }

@@ -33,13 +33,14 @@ pub(crate) fn run(endpoint: &mut impl Endpoint, order: &Order, buffers: Buffers)
     let mut outcome = Outcome { repeats: Vec::with_capacity(order.probe.repeats as usize), ..Outcome::default() };
     let probe = &order.probe;
     endpoint.begin(probe.id);
+    let Some(&(from, to)) = probe.flows().first() else { return outcome };
     let slots = Slots::new(order, endpoint.arena(), buffers);
-    let ran = if probe.from == probe.to {
+    let ran = if from == to {
         local(endpoint, order, slots, deadline, &mut outcome)
-    } else if endpoint.rank() == probe.from {
-        sender(endpoint, order, slots, deadline, &mut outcome)
+    } else if endpoint.rank() == from {
+        sender(endpoint, to, order, slots, deadline, &mut outcome)
     } else {
-        receiver(endpoint, order, slots, deadline, &mut outcome)
+        receiver(endpoint, from, order, slots, deadline, &mut outcome)
     };
     outcome.stop = ran.err();
     outcome
@@ -79,18 +80,27 @@ impl Slots {
     }
 }
 
-fn sender(endpoint: &mut impl Endpoint, order: &Order, mut slots: Slots, deadline: Instant, outcome: &mut Outcome) -> Result<(), Stop> {
-    let to = order.probe.to;
+fn sender(
+    endpoint: &mut impl Endpoint,
+    to: usize,
+    order: &Order,
+    mut slots: Slots,
+    deadline: Instant,
+    outcome: &mut Outcome,
+) -> Result<(), Stop> {
     let half = half_round_trip(endpoint, to, deadline)?;
     let mut shortest = Duration::MAX;
     for _ in 0..untimed(order) {
         shortest = shortest.min(send_windows(endpoint, to, &mut slots, 1, deadline)?);
     }
     let windows = batch(shortest);
-    for _ in 0..order.probe.repeats {
+    for repeat in 0..order.probe.repeats {
         let spent = send_windows(endpoint, to, &mut slots, windows, deadline)?;
         let ack_seconds = taken_off(spent, half, windows);
         outcome.repeats.push(Repeat {
+            flow: 0,
+            repeat,
+            warmup: false,
             messages: windows * u64::from(order.window),
             // A transfer cannot take less than the clock can tell.
             seconds: (spent.as_secs_f64() - ack_seconds).max(1e-9),
@@ -115,8 +125,14 @@ fn send_windows(endpoint: &mut impl Endpoint, to: usize, slots: &mut Slots, wind
     Ok(start.elapsed())
 }
 
-fn receiver(endpoint: &mut impl Endpoint, order: &Order, mut slots: Slots, deadline: Instant, outcome: &mut Outcome) -> Result<(), Stop> {
-    let from = order.probe.from;
+fn receiver(
+    endpoint: &mut impl Endpoint,
+    from: usize,
+    order: &Order,
+    mut slots: Slots,
+    deadline: Instant,
+    outcome: &mut Outcome,
+) -> Result<(), Stop> {
     for _ in 0..PINGS {
         endpoint.await_notice(from, deadline)?;
         endpoint.notify(from, 0, deadline)?;
@@ -143,9 +159,12 @@ fn local(endpoint: &mut impl Endpoint, order: &Order, mut slots: Slots, deadline
         shortest = shortest.min(copy_windows(endpoint, &mut slots, 1, deadline)?);
     }
     let windows = batch(shortest);
-    for _ in 0..order.probe.repeats {
+    for repeat in 0..order.probe.repeats {
         let spent = copy_windows(endpoint, &mut slots, windows, deadline)?;
         outcome.repeats.push(Repeat {
+            flow: 0,
+            repeat,
+            warmup: false,
             messages: windows * u64::from(order.window),
             seconds: spent.as_secs_f64().max(1e-9),
             ack_seconds: 0.0,
@@ -153,7 +172,7 @@ fn local(endpoint: &mut impl Endpoint, order: &Order, mut slots: Slots, deadline
     }
     endpoint.clear(slots.single());
     endpoint.copy(slots.single(), deadline)?;
-    outcome.corrupt = endpoint.verify(order.probe.from, slots.single()).err();
+    outcome.corrupt = endpoint.verify(endpoint.rank(), slots.single()).err();
     Ok(())
 }
 

@@ -70,7 +70,7 @@ impl App {
 
     /// The probe that runs, as far as is known.
     pub fn probe(&self) -> Option<u64> {
-        self.model.sweep.as_ref()?.probe.as_ref().map(|(probe, _)| probe.id)
+        self.model.sweep.as_ref()?.probe().map(|probe| probe.id)
     }
 
     /// Say that leaving waits for the probe under way, for how long at most, and how not to wait.

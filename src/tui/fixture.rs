@@ -11,7 +11,7 @@ use super::{App, Effect, Look, Mode, Tab, Ui};
 use crate::ramp::Level;
 use crate::sample::{EngineKind, MoverKind, Pattern, Sample, Status};
 use crate::session::{Event, Header, Model, Outcome, Record};
-use crate::sweep::{Probe, SweepSettings};
+use crate::sweep::{Cell, Probe, SweepSettings};
 use crate::topology::{Placement, Topology};
 
 /// The published pair matrix of an eight-GPU box whose directions differ, GB/s; rows send.
@@ -72,15 +72,10 @@ impl Story {
     pub fn probe(&mut self, topology: &Topology, (from, to): (usize, usize), bytes: u64, gbps: Option<f64>) {
         let (status, repeats, take) = if gbps.is_some() { (Status::Ok, 8, 0) } else { (Status::Timeout, 2, 0) };
         let pattern = if from == to { Pattern::Local } else { Pattern::Peer };
-        let probe = Probe { id: self.next, pattern, from, to, bytes, first_repeat: 0, repeats, take };
+        let probe = Probe { take, ..Probe::pair(self.next, Cell { pattern, from, to }, bytes, repeats) };
         self.next += 1;
         self.then(Event::ProbeStarted { probe: probe.clone() });
         let sample = |repeat: u32| Sample {
-            pattern,
-            both_ways: false,
-            from,
-            to,
-            bytes,
             repeat,
             take,
             messages: 4,
@@ -90,14 +85,12 @@ impl Story {
                 let start_up = if bytes < 64 << 20 { 20e-6 } else { 0.0 };
                 4.0 * (start_up + bytes as f64 / (gbps * 1e9)) * spread
             }),
-            ack_seconds: None,
-            path: topology.path(from, to),
-            isolated: true,
             status,
             reason: (status == Status::Timeout).then(|| "no acknowledgement within 10 s".to_owned()),
+            ..Sample::blank(pattern, from, to, bytes, topology.path(from, to))
         };
         let samples = (0..repeats).map(sample).collect();
-        self.then(Event::ProbeDone { probe: probe.id, samples });
+        self.then(Event::ProbeDone { probe: probe.id, samples, enough: None });
     }
 }
 
@@ -131,7 +124,7 @@ pub fn three() -> (Header, Vec<Record>) {
     story.then(Event::Log { rank: 2, line: "UCX WARN \u{1b}[1mno device\u{1b}[0m".to_owned() });
     story.then(Event::RankLost { rank: 2, reason: "no answer for 10 s".to_owned() });
     story.then(Event::Notice { text: "rank 2 is lost: the sweep goes on without it".to_owned() });
-    let probe = Probe { id: 99, pattern: Pattern::Peer, from: 0, to: 1, bytes: 4096, first_repeat: 0, repeats: 8, take: 0 };
+    let probe = Probe::pair(99, Cell { pattern: Pattern::Peer, from: 0, to: 1 }, 4096, 8);
     story.then(Event::ProbeStarted { probe });
     (header, story.records)
 }

@@ -285,6 +285,7 @@ impl Form {
             mover: self.movers.get(self.mover).copied().unwrap_or(MoverKind::Memcpy),
             buffers: self.buffers,
             arena: self.arena,
+            ..SweepSettings::default()
         };
         settings.check(world).map_err(|error| wrong(Field::of_setting(error.setting), error.to_string()))?;
         Ok(settings)

@@ -12,6 +12,7 @@ use crate::sweep::{Cell, estimate};
 use crate::units::{format_size, plain};
 
 /// What an action asks of the world around the screen's state.
+#[allow(clippy::large_enum_variant, reason = "one at a time, and soon gone")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     Nothing,

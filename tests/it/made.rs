@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use toposcope::sample::{EngineKind, MoverKind, Pattern, Sample, Status};
 use toposcope::session::{Event, Header, Model, Outcome, Record};
-use toposcope::sweep::{Probe, SweepSettings};
+use toposcope::sweep::{Cell, Probe, SweepSettings};
 use toposcope::topology::{Placement, Topology};
 
 /// Ranks 0 and 1 on one host, rank 2 on another.
@@ -43,21 +43,15 @@ pub fn settings() -> SweepSettings {
 /// A repeat that went at `rate` bytes a second.
 pub fn sample(probe: &Probe, repeat: u32, rate: f64) -> Sample {
     let messages = 4;
+    let (from, to) = probe.flows()[0];
     Sample {
-        pattern: probe.pattern,
-        both_ways: false,
-        from: probe.from,
-        to: probe.to,
-        bytes: probe.bytes,
         repeat,
         take: probe.take,
         messages,
         seconds: Some((messages * probe.bytes) as f64 / rate),
-        ack_seconds: Some(if probe.pattern == Pattern::Local { 0.0 } else { 2e-6 }),
-        path: topology().path(probe.from, probe.to),
-        isolated: true,
+        ack_seconds: Some(if from == to { 0.0 } else { 2e-6 }),
         status: Status::Ok,
-        reason: None,
+        ..Sample::blank(probe.target.pattern(), from, to, probe.bytes, topology().path(from, to))
     }
 }
 
@@ -94,7 +88,7 @@ pub fn records() -> Vec<Record> {
             }
             for &bytes in settings.sizes.iter().rev().filter(|&&bytes| take == 0 || bytes == 1 << 20) {
                 let repeats = settings.repeats;
-                let probe = Probe { id, pattern, from, to, bytes, first_repeat: 0, repeats, take };
+                let probe = Probe { take, ..Probe::pair(id, Cell { pattern, from, to }, bytes, repeats) };
                 id += 1;
                 say(&mut records, Event::ProbeStarted { probe: probe.clone() });
                 let samples = (0..repeats).map(|repeat| match (pattern, from, to, bytes, repeat) {
@@ -104,7 +98,7 @@ pub fn records() -> Vec<Record> {
                     _ => sample(&probe, repeat, rate(from, to) * (1.0 + 0.01 * (f64::from(repeat) - 3.0))),
                 });
                 let samples = samples.collect();
-                say(&mut records, Event::ProbeDone { probe: probe.id, samples });
+                say(&mut records, Event::ProbeDone { probe: probe.id, samples, enough: None });
             }
         }
         if take == 0 && pattern == Pattern::Peer {

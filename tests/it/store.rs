@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toposcope::sample::{Pattern, Status};
 use toposcope::session::store::{self, Store, StoreError};
 use toposcope::session::{Event, Model, Record};
-use toposcope::sweep::{Cell, Probe};
+use toposcope::sweep::{Cell, Probe, Target};
 
 use crate::made;
 
@@ -159,12 +159,12 @@ fn later_formats_are_read_or_refused_by_their_number() {
     let newer = json!({"format": "toposcope.session/2.0", "program": "3.1.4"}).to_string();
     fs::write(session.header(), newer).unwrap();
     let error = session.refusal();
-    for part in ["toposcope.session/2.0", "toposcope.session/1.0", "3.1.4"] {
+    for part in ["toposcope.session/2.0", "toposcope.session/1.1", "3.1.4"] {
         assert!(error.contains(part), "{part}: {error}");
     }
     for other in [json!("toposcope.session/one"), json!("nonsense"), json!(null), json!(7)] {
         fs::write(session.header(), json!({"format": other}).to_string()).unwrap();
-        assert!(session.refusal().contains("expected toposcope.session/1.0"), "{other}");
+        assert!(session.refusal().contains("expected toposcope.session/1.1"), "{other}");
     }
 }
 
@@ -244,7 +244,7 @@ fn a_newer_minor_version_is_read_without_what_is_new() {
     fs::write(session.events(), &text).unwrap();
     let refused = store::read(&session.folder).unwrap_err();
     assert!(matches!(refused, StoreError::Bad { .. }), "{refused}");
-    let newer = fs::read_to_string(session.header()).unwrap().replace("toposcope.session/1.0", "toposcope.session/1.1");
+    let newer = fs::read_to_string(session.header()).unwrap().replace("toposcope.session/1.1", "toposcope.session/1.2");
     fs::write(session.header(), newer).unwrap();
     assert_eq!(store::read(&session.folder).unwrap().records, made::records());
 }
@@ -297,16 +297,16 @@ fn a_repeat_that_is_tried_again_has_one_state_and_ranks_of_a_new_job_are_not_los
     let model = made::model(&records);
     let cell = Cell { pattern: Pattern::Peer, from: 1, to: 2 };
     let missing = |model: &Model| {
-        let done = model.done().into_iter().find(|(of, bytes, _)| (*of, *bytes) == (cell, 1 << 20));
+        let done = model.done().into_iter().find(|(of, bytes, _)| (of, *bytes) == (&Target::Pair(cell), 1 << 20));
         (0..7).filter(|repeat| !done.as_ref().unwrap().2.contains(repeat)).collect::<Vec<_>>()
     };
     assert_eq!(missing(&model), [2, 3, 4, 5, 6]);
     let (before, t) = (model.cells.samples(), model.now + 1.0);
     assert!(!model.lost.is_empty());
     records.push(Record { t, event: Event::SweepStarted { settings: made::settings(), resumed: true } });
-    let probe = Probe { id: 900, pattern: Pattern::Peer, from: 1, to: 2, bytes: 1 << 20, first_repeat: 2, repeats: 5, take: 0 };
+    let probe = Probe { first_repeat: 2, ..Probe::pair(900, Cell { pattern: Pattern::Peer, from: 1, to: 2 }, 1 << 20, 5) };
     let samples = (2..7).map(|repeat| made::sample(&probe, repeat, 1e9)).collect();
-    records.push(Record { t, event: Event::ProbeDone { probe: 900, samples } });
+    records.push(Record { t, event: Event::ProbeDone { probe: 900, samples, enough: None } });
     let model = made::model(&records);
     let size = model.cells.get(cell, 1 << 20).unwrap();
     assert_eq!((size.status, size.shots.len(), size.count), (Status::Ok, 7, 7));

@@ -203,13 +203,15 @@ impl Engine for Mpi {
         refused.map_or(Ok(()), Err)
     }
 
-    fn start(&mut self, order: &Order) -> Result<(), TransportError> {
-        self.collector.begin(order);
-        for rank in order.probe.ranks() {
-            if rank == 0 {
-                self.mine = Some(order.clone());
-            } else {
-                self.tell(rank, &ToAgent::Order(order.clone()))?;
+    fn start(&mut self, round: &[Order]) -> Result<(), TransportError> {
+        for order in round {
+            self.collector.begin(order);
+            for rank in order.probe.ranks() {
+                if rank == 0 {
+                    self.mine = Some(order.clone());
+                } else {
+                    self.tell(rank, &ToAgent::Order(order.clone()))?;
+                }
             }
         }
         Ok(())

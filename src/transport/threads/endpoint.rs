@@ -133,15 +133,15 @@ impl Endpoint for ThreadEndpoint {
 mod tests {
     use super::*;
     use crate::sample::{MoverKind, Pattern};
-    use crate::sweep::{Buffers, Probe};
+    use crate::sweep::{Buffers, Cell, Probe};
     use crate::transport::{Agent, End, Order};
 
     fn setup() -> Setup {
-        Setup { mover: MoverKind::Memcpy, buffers: Buffers::Rotate, arena: 1 << 20, seed: 5 }
+        Setup { mover: MoverKind::Memcpy, buffers: Buffers::Rotate, arena: 1 << 20, lanes: 1, seed: 5 }
     }
 
     fn order(from: usize, to: usize, timeout: f64) -> Order {
-        let probe = Probe { id: 3, pattern: Pattern::Peer, from, to, bytes: 40_000, first_repeat: 0, repeats: 4, take: 0 };
+        let probe = Probe::pair(3, Cell { pattern: Pattern::Peer, from, to }, 40_000, 4);
         Order { probe, window: 3, warmup: 1, timeout }
     }
 

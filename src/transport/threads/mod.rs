@@ -131,10 +131,12 @@ impl Engine for Threads {
         refused.map_or(Ok(()), Err)
     }
 
-    fn start(&mut self, order: &Order) -> Result<(), TransportError> {
-        self.collector.begin(order);
-        for rank in order.probe.ranks() {
-            self.tell(rank, ToAgent::Order(order.clone()))?;
+    fn start(&mut self, round: &[Order]) -> Result<(), TransportError> {
+        for order in round {
+            self.collector.begin(order);
+            for rank in order.probe.ranks() {
+                self.tell(rank, ToAgent::Order(order.clone()))?;
+            }
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use ratatui::text::{Line, Span};
 use super::text::{bar, count, cut, put, put_at, put_right, span};
 use super::{HitMap, Scene};
 use crate::session::{Outcome, Running, SweepState};
+use crate::sweep::Probe;
 use crate::tui::feed::Mode;
 use crate::tui::keys::Action;
 use crate::tui::state::Tab;
@@ -92,7 +93,7 @@ fn state_of(scene: &Scene<'_>, sweep: &SweepState, richness: usize) -> Span<'sta
     let look = scene.look;
     match sweep.running {
         Running::Measuring => {
-            let probe = sweep.probe.as_ref().filter(|_| richness >= 1).map(|(probe, _)| probe.describe());
+            let probe = sweep.probe().filter(|_| richness >= 1).map(Probe::describe);
             // Probes differ in length: what follows must not move about.
             let text = format!("● {}", probe.unwrap_or_else(|| "measuring".to_owned()));
             span(if richness >= 3 { super::text::left(&text, 24) } else { text }, look.accent())

@@ -206,7 +206,7 @@ fn state(scene: &Scene<'_>, size: &SizeCell) -> Vec<Span<'static>> {
 
 /// Shots of the newest take.
 fn newest(size: &SizeCell) -> impl Iterator<Item = &Shot> {
-    size.shots.iter().filter(|shot| shot.take == size.take)
+    size.shots.iter().filter(|shot| shot.take == size.take && !shot.warmup)
 }
 
 fn reason(scene: &Scene<'_>, size: &SizeCell, columns: usize) -> Vec<Line<'static>> {
@@ -258,14 +258,16 @@ fn shots(scene: &Scene<'_>, size: &SizeCell, buf: &mut Buffer, area: Rect, hits:
     for (row, shot) in (1_u16..).zip(size.shots.get(range).unwrap_or(&[])) {
         let number = if shot.take > 0 { format!("{}.{}", shot.take, shot.repeat) } else { shot.repeat.to_string() };
         let old = shot.take < size.take;
-        let seconds = shot.seconds.map(|seconds| seconds / shot.messages.max(1) as f64);
+        let seconds = shot.seconds().map(|seconds| seconds / f64::from(shot.messages.max(1)));
         let (rate, time) = match seconds {
             Some(seconds) => (scene.view.rates().number(size.bytes as f64 / seconds), format_seconds(seconds)),
             None => ("–".to_owned(), "–".to_owned()),
         };
-        let style = if old { look.dim() } else { look.text() };
+        let style = if old || shot.warmup { look.dim() } else { look.text() };
         let mut spans = vec![span(format!(" {} {} {}", right(&number, 4), right(&rate, 7), right(&time, 9)), style)];
-        if shot.status != Status::Ok {
+        if shot.warmup {
+            spans.push(span(" warm-up", look.dim()));
+        } else if shot.status != Status::Ok {
             spans.push(span(format!(" {}", shot.status.name()), look.error()));
         } else if !shot.isolated {
             spans.push(span(" shared", look.dim()));

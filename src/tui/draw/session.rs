@@ -77,7 +77,7 @@ fn facts(scene: &Scene<'_>, columns: u16) -> Vec<Line<'static>> {
         let s = &sweep.settings;
         rows.push(("sweep".to_owned(), format!("{} · {} repeats · window {} · seed {}", s.mover.name(), s.repeats, s.window, s.seed)));
     }
-    rows.push(("samples".to_owned(), scene.model.cells.samples().to_string()));
+    rows.push(("samples".to_owned(), scene.model.samples().to_string()));
     rows.extend(header.software.iter().map(|(key, value)| (plain(key), plain(value))));
     let columns = usize::from(columns);
     let names = rows.iter().map(|(name, _)| super::text::width(name)).max().unwrap_or(0).min(columns / 2);

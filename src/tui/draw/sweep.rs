@@ -237,7 +237,7 @@ fn progress(scene: &Scene<'_>, area: Rect) -> Vec<Line<'static>> {
     }
     let left = sweep.seconds_left().filter(|_| scene.running()).map(|left| format!("{} left", format_duration(left)));
     let reason = Some(sweep.reason.clone()).filter(|reason| !reason.is_empty());
-    let parts = [Some(format!(" {}", count(scene.model.cells.samples() as usize, "sample"))), left, reason];
+    let parts = [Some(format!(" {}", count(scene.model.samples() as usize, "sample"))), left, reason];
     let last = parts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
     lines.push(Line::from(span(cut(&last, room), look.text())));
     lines
