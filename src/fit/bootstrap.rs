@@ -19,6 +19,7 @@
 //! Coverage, measured over 10,000 runs each with 2, 3, 5 and 9 sizes, 6 to 50 repeats, equal or tenfold different noise: 94 to
 //! 98 %; `coverage` holds it to 93 to 97 % for what a sweep does.
 
+use std::f64::consts::FRAC_PI_2;
 use std::sync::OnceLock;
 
 use statrs::distribution::{Beta, ContinuousCDF, Normal, StudentsT};
@@ -64,15 +65,34 @@ impl Center {
 
 /// Degrees of freedom of the variance of a median of n values: what the squared width of [`Center`] shows on normal samples.
 fn freedom(n: usize) -> f64 {
-    0.7 * (n as f64).sqrt() + 0.8
+    if n < FEWEST { n as f64 - 1.0 } else { 0.7 * (n as f64).sqrt() + 0.8 }
 }
 
-/// Median and its variance; orders the values anew. The variance is `None` below [`FEWEST`] values, the median NaN without any.
+/// Degrees of freedom of the sum of such variances, each with its number of values.
+///
+/// Satterthwaite's, with the correction that he gives: the square of an uncertain variance is too large on average, by
+/// 1 + 2/freedom.
+pub(super) fn freedom_of(terms: impl Iterator<Item = (f64, usize)>) -> f64 {
+    let (mut sum, mut squares) = (0.0, 0.0);
+    for (variance, n) in terms {
+        sum += variance;
+        squares += variance * variance / (freedom(n) + 2.0);
+    }
+    sum * sum / squares - 2.0
+}
+
+/// Median and its variance; orders the values anew. A single value has no variance, none at all has a median of NaN.
+///
+/// Below [`FEWEST`] values the variance is that of a normal median, (π/2) s²/n: enough to tell a change of protocol from noise
+/// over several sizes, too little for an interval.
 pub(super) fn median_and_variance(values: &mut [f64]) -> (f64, Option<f64>) {
     let n = values.len();
     if n < FEWEST {
         values.sort_unstable_by(f64::total_cmp);
-        return (middle(values), None);
+        let mean = values.iter().sum::<f64>() / n as f64;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let variance = (n > 1).then(|| FRAC_PI_2 * squares / (n as f64 - 1.0) / n as f64);
+        return (middle(values), variance);
     }
     let center = Center::remembered(n);
     let (whole, part) = (center.rank.floor() as usize, center.rank.fract());
@@ -99,6 +119,7 @@ pub(super) fn median_and_variance(values: &mut [f64]) -> (f64, Option<f64>) {
 /// How sure an interval shall be, with Student's quantiles at hand.
 #[derive(Debug, Clone)]
 pub struct Confidence {
+    level: f64,
     /// two-sided quantiles at 0, 1, 2 .. [`Self::STEPS`] steps of 1/degrees of freedom
     quantiles: Vec<f64>,
 }
@@ -108,13 +129,25 @@ impl Confidence {
 
     /// Of a level such as 0.95, kept within 0.01..0.9999.
     pub fn new(level: f64) -> Self {
-        let upper = f64::midpoint(1.0, level.clamp(0.01, 0.9999));
+        let level = level.clamp(0.01, 0.9999);
+        let upper = f64::midpoint(1.0, level);
         let quantile = |step: usize| {
             let freedom = Self::STEPS as f64 / step as f64;
             StudentsT::new(0.0, 1.0, freedom).map_or(f64::INFINITY, |student| student.inverse_cdf(upper))
         };
         let normal = Normal::standard().inverse_cdf(upper);
-        Self { quantiles: std::iter::once(normal).chain((1..=Self::STEPS).map(quantile)).collect() }
+        Self { level, quantiles: std::iter::once(normal).chain((1..=Self::STEPS).map(quantile)).collect() }
+    }
+
+    /// The usual 95 %, worked out once.
+    pub fn usual() -> &'static Self {
+        static USUAL: OnceLock<Confidence> = OnceLock::new();
+        USUAL.get_or_init(|| Self::new(0.95))
+    }
+
+    /// Share of cases in which an interval is to hold the truth.
+    pub fn level(&self) -> f64 {
+        self.level
     }
 
     /// Two-sided quantile of Student's distribution; below 1 degree of freedom as at 1.
@@ -126,14 +159,9 @@ impl Confidence {
     }
 
     /// Half-width of the interval of a sum of independent terms, from the variance and the repeats of each.
-    fn half_width(&self, terms: impl Iterator<Item = (f64, usize)>) -> f64 {
-        let (mut sum, mut squares) = (0.0, 0.0);
-        for (variance, n) in terms {
-            sum += variance;
-            // Satterthwaite's own correction: the square of an uncertain variance is too large on average by 1 + 2/freedom.
-            squares += variance * variance / (freedom(n) + 2.0);
-        }
-        if sum > 0.0 { self.student(sum * sum / squares - 2.0) * sum.sqrt() } else { 0.0 }
+    fn half_width(&self, terms: impl Iterator<Item = (f64, usize)> + Clone) -> f64 {
+        let variance: f64 = terms.clone().map(|(variance, _)| variance).sum();
+        if variance > 0.0 { self.student(freedom_of(terms)) * variance.sqrt() } else { 0.0 }
     }
 
     /// Intervals of the line through the points; `None` where a size has fewer than [`FEWEST`] repeats.
@@ -141,7 +169,7 @@ impl Confidence {
     /// Each interval holds the line's own number. The ends of a bandwidth may be infinite: larger messages took no longer within
     /// the noise.
     pub fn of_line(&self, points: &[Point], line: &Line) -> Option<LineIntervals> {
-        if points.iter().any(|point| point.variance.is_none()) {
+        if points.iter().any(|point| point.variance.is_none() || point.n < FEWEST) {
             return None;
         }
         let free = Free::fit(points).ok()?;
@@ -213,7 +241,10 @@ mod tests {
 
     #[test]
     fn below_six_repeats_there_is_no_interval() {
-        assert_eq!(median_and_variance(&mut [3.0, 1.0, 2.0, 5.0, 4.0]), (3.0, None));
+        assert_eq!(median_and_variance(&mut [3.0]), (3.0, None));
+        // Variance 10/4 of the values, half of π times a fifth of it of their median.
+        let (median, variance) = median_and_variance(&mut [3.0, 1.0, 2.0, 5.0, 4.0]);
+        assert!((median - 3.0).abs() < 1e-15 && (variance.unwrap() - FRAC_PI_2 * 0.5).abs() < 1e-12);
         let point = |bytes: u64, n: usize| Point::of(bytes, &mut (0..n).map(|i| bytes as f64 + i as f64).collect::<Vec<_>>());
         let confidence = Confidence::new(0.95);
         let few = [point(1024, 8), point(4096, 5)];

@@ -7,8 +7,10 @@ use fastrand::Rng;
 const ALPHA: f64 = 57e-6;
 const BANDWIDTH: f64 = 53.8e9;
 
+/// Noise of one repeat, as a factor.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Noise {
+pub(super) enum Noise {
+    None,
     Normal,
     LogNormal,
     /// Student's t with 3 degrees of freedom, whose fourth moment is infinite
@@ -25,8 +27,9 @@ fn normal(random: &mut Rng) -> f64 {
 
 impl Noise {
     /// Median 1, 3 % wide.
-    fn factor(self, random: &mut Rng) -> f64 {
+    pub fn factor(self, random: &mut Rng) -> f64 {
         match self {
+            Self::None => 1.0,
             Self::Normal => 1.0 + 0.03 * normal(random),
             Self::LogNormal => (0.03 * normal(random)).exp(),
             Self::Student => {
@@ -41,11 +44,13 @@ impl Noise {
     }
 }
 
-/// Of `runs` seeded runs, the shares whose interval held α and bandwidth, in percent. `noise` may differ by size.
-fn coverage(sizes: &[u64], repeats: usize, noise: Noise, scale: fn(usize) -> f64, runs: u64) -> (f64, f64) {
+/// How many times its 3 % the noise of a size is, by the size's index.
+type Scale = fn(usize) -> f64;
+
+/// Of `runs` seeded runs, the shares whose interval held α and bandwidth, in percent.
+fn coverage(sizes: &[u64], repeats: usize, noise: Noise, scale: Scale, runs: u64) -> (f64, f64) {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64;
     let part = |first: u64| {
-        let confidence = Confidence::new(0.95);
         let (mut alphas, mut bandwidths) = (0, 0);
         for seed in (first..runs).step_by(threads as usize) {
             let mut random = Rng::with_seed(seed);
@@ -54,7 +59,7 @@ fn coverage(sizes: &[u64], repeats: usize, noise: Noise, scale: fn(usize) -> f64
                 Point::of(bytes, &mut (0..repeats).map(|_| draw()).collect::<Vec<_>>())
             };
             let points: Vec<Point> = sizes.iter().enumerate().map(&mut point).collect();
-            let found = confidence.of_line(&points, &Line::fit(&points).unwrap()).unwrap();
+            let found = Confidence::usual().of_line(&points, &Line::fit(&points).unwrap()).unwrap();
             alphas += u32::from(found.alpha.contains(ALPHA));
             bandwidths += u32::from(found.bandwidth.contains(BANDWIDTH));
         }
@@ -89,7 +94,7 @@ fn the_95_percent_intervals_cover_the_truth_93_to_97_percent_of_the_time() {
 #[test]
 fn coverage_bears_few_sizes_and_unlike_noise() {
     let uneven = |index: usize| if index < 4 { 3.0 } else { 0.3 };
-    let cases: [(&[u64], usize, Noise, fn(usize) -> f64); 5] = [
+    let cases: [(&[u64], usize, Noise, Scale); 5] = [
         (&default_sizes(), 8, Noise::Normal, uneven),
         (&default_sizes(), 8, Noise::Pareto, |_| 1.0),
         (&default_sizes(), 12, Noise::Exponential, |_| 1.0),
@@ -110,13 +115,16 @@ fn coverage_bears_few_sizes_and_unlike_noise() {
 fn table_of_coverages() {
     let nine = default_sizes();
     let sizes: [&[u64]; 4] = [&nine, &[4096, 1 << 16, 1 << 20, 1 << 24, 1 << 28], &[4096, 1 << 20, 1 << 28], &[1 << 16, 1 << 28]];
-    let scales: [(&str, fn(usize) -> f64); 2] = [("alike", |_| 1.0), ("uneven", |index| if index == 0 { 3.0 } else { 0.3 })];
+    let scales: [(&str, Scale); 2] = [("alike", |_| 1.0), ("uneven", |index| if index == 0 { 3.0 } else { 0.3 })];
     for sizes in sizes {
         for (name, scale) in scales {
             for repeats in [6, 7, 8, 10, 12, 20, 50] {
                 for noise in [Noise::Normal, Noise::LogNormal, Noise::Student, Noise::Pareto, Noise::Exponential] {
                     let (alpha, bandwidth) = coverage(sizes, repeats, noise, scale, 10_000);
-                    println!("{} sizes  {name:6}  {repeats:3} repeats  {noise:?}: alpha {alpha:.1} %, bandwidth {bandwidth:.1} %", sizes.len());
+                    println!(
+                        "{} sizes  {name:6}  {repeats:3} repeats  {noise:?}: alpha {alpha:.1} %, bandwidth {bandwidth:.1} %",
+                        sizes.len()
+                    );
                     assert!((90.0..=99.5).contains(&alpha) && (90.0..=99.5).contains(&bandwidth));
                 }
             }

@@ -18,7 +18,7 @@ pub struct Point {
     pub seconds: f64,
     /// repeats behind the median
     pub n: usize,
-    /// variance of the median, seconds², from the bootstrap of the repeats; `None` where they are too few
+    /// variance of the median, seconds², from the bootstrap of the repeats; rough below 6 of them, `None` for a single one
     pub variance: Option<f64>,
 }
 
