@@ -353,8 +353,12 @@ impl<'a> Conductor<'a> {
     fn measure(&mut self, round: &[Probe], begin: f64) {
         let Some(active) = &self.sweep else { return };
         let settings = &active.settings;
-        let order =
-            |probe: &Probe| Order { probe: probe.clone(), window: settings.window, warmup: settings.warmup, timeout: settings.timeout };
+        let order = |probe: &Probe| Order {
+            probe: probe.clone(),
+            window: settings.window,
+            warmup: settings.warmup,
+            timeout: active.planner.timeout(probe),
+        };
         let orders: Vec<Order> = round.iter().map(order).collect();
         let topology = self.engine.topology();
         // The screen and the socket live on rank 0's host; probes between other hosts do not mind them.
@@ -383,9 +387,8 @@ impl<'a> Conductor<'a> {
             self.gate.open();
         }
         let spent = self.now() - begin;
-        let budget = self.sweep.as_ref().is_some_and(|active| {
-            active.settings.budget > 0.0 && active.spent + spent >= active.settings.budget && active.planner.has_picture()
-        });
+        let budget =
+            self.sweep.as_ref().is_some_and(|active| active.settings.budget > 0.0 && active.spent + spent >= active.settings.budget);
         let probes: HashMap<u64, &Probe> = round.iter().map(|probe| (probe.id, probe)).collect();
         for report in reports {
             match report {

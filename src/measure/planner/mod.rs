@@ -25,6 +25,10 @@ use crate::topology::Topology;
 /// Times that what was disturbed is measured again together with others before it is measured alone.
 const TRUST: u32 = 6;
 
+/// Repeats of a probe besides warm-ups and timed ones: the first, which tells how many messages make a sample, and the one
+/// that is verified.
+const UNTIMED: u32 = 2;
+
 /// Where the sweep is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
@@ -223,13 +227,27 @@ impl Planner {
         }
     }
 
+    /// Seconds that a repeat is expected to take, from what the target was seen to do.
+    fn pace(&self, item: Item) -> Option<f64> {
+        let (size, seconds) = self.ledger.pace(item.target)?;
+        let bytes = |size: u8| self.settings.sizes[usize::from(size)] as f64;
+        Some(f64::from(seconds) * (bytes(item.size) / bytes(size)).max(1.0))
+    }
+
     /// As many of `wanted` repeats as half the probe's time holds, at least one.
     fn fitting(&self, item: Item, wanted: u32) -> u32 {
-        let Some((size, seconds)) = self.ledger.pace(item.target) else { return wanted };
-        let bytes = |size: u8| self.settings.sizes[usize::from(size)] as f64;
-        let one = f64::from(seconds) * (bytes(item.size) / bytes(size)).max(1.0);
-        let room = self.settings.timeout / 2.0 / one.max(1e-9) - f64::from(self.settings.warmup + 2);
+        let Some(one) = self.pace(item) else { return wanted };
+        let room = self.settings.timeout / 2.0 / one.max(1e-9) - f64::from(self.settings.warmup + UNTIMED);
         wanted.min(room.clamp(1.0, f64::from(u32::MAX)) as u32)
+    }
+
+    /// Longest time of a probe, seconds: as set, but twice what a single repeat of ranks that do answer is expected to take
+    /// with all that comes before and after it. A slow way is not one that hangs.
+    pub fn timeout(&self, probe: &Probe) -> f64 {
+        let number = self.work.find(&probe.target).map(|number| number as u32);
+        let size = self.settings.sizes.iter().position(|&bytes| bytes == probe.bytes).map(|size| size as u8);
+        let one = number.zip(size).and_then(|(target, size)| self.pace(Item { target, size })).unwrap_or(0.0);
+        self.settings.timeout.max(2.0 * one * f64::from(self.settings.warmup + UNTIMED + 1))
     }
 
     /// Measure these again, alone and before anything else: every size of the sweep, or one. How many repeats that is at least.
@@ -289,9 +307,7 @@ impl Planner {
                     let asks = items.into_iter().map(|item| Ask { item, repeats: self.wanted(item, stage) });
                     let asks: Vec<Ask> = asks.filter(|ask| ask.repeats > 0).collect();
                     if !asks.is_empty() {
-                        let round = self.round(&asks);
-                        self.go_on(&asks);
-                        return Some(round);
+                        return Some(self.round_of_pass(&asks));
                     }
                 } else {
                     self.pass = None;
@@ -305,15 +321,15 @@ impl Planner {
         }
     }
 
-    /// Items of the last round whose probes did not hold all that is wanted are next again.
-    fn go_on(&mut self, asks: &[Ask]) {
-        for ask in asks {
-            if self.wanted(ask.item, if self.stage == Stage::Refine { Stage::Fill(0) } else { self.stage }) > 0
-                && let Some(pass) = &mut self.pass
-            {
+    /// The same; items whose probes do not hold all that is wanted are next again.
+    fn round_of_pass(&mut self, asks: &[Ask]) -> Vec<Probe> {
+        let round = self.round(asks);
+        for (ask, probe) in asks.iter().zip(&round) {
+            if let Some(pass) = self.pass.as_mut().filter(|_| probe.repeats < ask.repeats) {
                 pass.again(ask.item);
             }
         }
+        round
     }
 
     /// Probes for these, which run at the same time.

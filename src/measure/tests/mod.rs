@@ -1,93 +1,39 @@
 //! The conductor over an engine that does as it is told, without time.
 
+mod rounds;
+mod stopping;
+mod told;
+
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
-use std::time::Duration;
+
+use told::{Told, told};
 
 use super::{Conductor, Gate, Start};
-use crate::sample::{EngineKind, MoverKind, Pattern, Sample, Status};
+use crate::sample::{MoverKind, Pattern, Sample, Status};
 use crate::session::{Command, Event, Outcome};
-use crate::sweep::{Cell, Done, SweepSettings, Target};
-use crate::topology::{Placement, Topology};
-use crate::transport::{End, Engine, Order, ProbeReport, Repeat, Report, Setup, TransportError};
-
-/// Pairs that do not answer, and the rank that is lost with the first of them.
-struct Told {
-    topology: Topology,
-    hang: Vec<(usize, usize)>,
-    lose: Option<usize>,
-    reports: VecDeque<Report>,
-    setups: Rc<RefCell<Vec<Setup>>>,
-}
-
-impl Engine for Told {
-    fn kind(&self) -> EngineKind {
-        EngineKind::Threads
-    }
-    fn topology(&self) -> &Topology {
-        &self.topology
-    }
-    fn movers(&self) -> &'static [MoverKind] {
-        &[MoverKind::Memcpy]
-    }
-    fn software(&self) -> String {
-        "told".to_owned()
-    }
-    fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError> {
-        self.setups.borrow_mut().push(setup.clone());
-        Ok(())
-    }
-    fn start(&mut self, round: &[Order]) -> Result<(), TransportError> {
-        for probe in round.iter().map(|order| &order.probe) {
-            let hangs = self.hang.contains(&probe.flows()[0]);
-            let one = |repeat| Repeat { flow: 0, repeat, warmup: false, messages: 1, seconds: 1e-3, ack_seconds: 0.0 };
-            let (repeats, end) = if hangs {
-                (Vec::new(), End::Timeout("told to".to_owned()))
-            } else {
-                ((0..probe.repeats).map(one).collect(), End::Complete)
-            };
-            if let (true, Some(rank)) = (hangs, self.lose.take()) {
-                self.reports.push_back(Report::Lost { rank, reason: "told to".to_owned() });
-            }
-            self.reports.push_back(Report::Probe(ProbeReport { probe: probe.id, repeats, root_seconds: Vec::new(), end }));
-        }
-        Ok(())
-    }
-    fn poll(&mut self, _: Duration) -> Vec<Report> {
-        self.reports.drain(..).collect()
-    }
-    fn finish(&mut self) {}
-}
-
-fn told(world: usize) -> Told {
-    let place = |rank| Placement {
-        rank,
-        host: "a".to_owned(),
-        pid: 1,
-        cores: vec![rank],
-        numa: None,
-        memory_available: 1 << 40,
-        memory_total: 1 << 40,
-        cache: 0,
-    };
-    Told {
-        topology: Topology { ranks: (0..world).map(place).collect() },
-        hang: Vec::new(),
-        lose: None,
-        reports: VecDeque::new(),
-        setups: Rc::default(),
-    }
-}
+use crate::sweep::{Cell, Done, Knowledge, SweepSettings, Target};
 
 fn settings() -> SweepSettings {
     SweepSettings { patterns: vec![Pattern::Peer], sizes: vec![4096, 1 << 20], repeats: 3, ..SweepSettings::default() }
 }
 
 /// Run a conductor; `react` sees each event and may command.
-fn run(engine: Told, start: Option<Start>, headless: bool, mut react: impl FnMut(&Event, &Sender<Command>)) -> (Vec<Event>, bool) {
+fn run(engine: Told, start: Option<Start>, headless: bool, react: impl FnMut(&Event, &Sender<Command>)) -> (Vec<Event>, bool) {
+    run_knowing(None, engine, start, headless, react)
+}
+
+/// The same with what is known of who disturbs whom.
+fn run_knowing(
+    knowledge: Option<Rc<dyn Knowledge>>,
+    engine: Told,
+    start: Option<Start>,
+    headless: bool,
+    mut react: impl FnMut(&Event, &Sender<Command>),
+) -> (Vec<Event>, bool) {
     let (commands, orders) = mpsc::channel();
     let events = RefCell::new(Vec::new());
     let sink = |_: Option<f64>, event: Event| {
@@ -95,6 +41,9 @@ fn run(engine: Told, start: Option<Start>, headless: bool, mut react: impl FnMut
         events.borrow_mut().push(event);
     };
     let mut conductor = Conductor::new(Box::new(engine), orders, Arc::new(Gate::default()), 0, sink, Vec::new);
+    if let Some(knowledge) = knowledge {
+        conductor.know(knowledge);
+    }
     conductor.run(start, headless);
     let blemished = conductor.blemished();
     drop(conductor);
@@ -103,6 +52,10 @@ fn run(engine: Told, start: Option<Start>, headless: bool, mut react: impl FnMut
 
 fn samples(events: &[Event]) -> Vec<&Sample> {
     events.iter().filter_map(|event| if let Event::ProbeDone { samples, .. } = event { Some(samples) } else { None }).flatten().collect()
+}
+
+fn notices(events: &[Event]) -> Vec<&str> {
+    events.iter().filter_map(|event| if let Event::Notice { text } = event { Some(text.as_str()) } else { None }).collect()
 }
 
 fn ended(events: &[Event]) -> Vec<Outcome> {
@@ -206,7 +159,7 @@ fn what_cannot_be_measured_is_refused_in_words() {
     }
     let (events, blemished) = run(engine, Some(Start::new(settings())), true, |_, _| {});
     assert!(blemished);
-    assert!(matches!(&events[..], [Event::Notice { text }] if text.contains("MiB on a, which has 1 MiB")), "{events:?}");
+    assert!(matches!(&events[..], [Event::Notice { text }] if text.contains("MiB on node1, which has 1 MiB")), "{events:?}");
     let wrong = SweepSettings { mover: MoverKind::MpiPut, ..settings() };
     let (events, _) = run(told(2), Some(Start::new(wrong)), true, |_, _| {});
     assert!(matches!(&events[..], [Event::Notice { text }] if text.contains("mover = mpi_put: this engine has memcpy")), "{events:?}");
