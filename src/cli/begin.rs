@@ -85,7 +85,7 @@ impl Session {
             _ => None,
         });
         let next_probe = next_probe.max().unwrap_or(0);
-        let start = Start { settings: settings.clone(), done: model.done(), takes: model.takes(), resumed: true };
+        let start = Start { settings: settings.clone(), done: model.done(), resumed: true };
         let resume = resume_command(folder);
         Ok(Self { store, header: recorded.header, records: recorded.records, settings, start: Some(start), next_probe, resume })
     }

@@ -270,10 +270,10 @@ fn run(global: &Global, mode: &Mode, engine: Box<dyn Engine>, house: &mut House,
         orders,
         Arc::clone(&gate),
         next_probe,
-        |event| {
+        |stamp, event| {
             let ended = matches!(event, Event::SweepEnded { .. });
             let mut recorder = recorder.borrow_mut();
-            recorder.record(event);
+            recorder.record_at(stamp, event);
             if ended {
                 super::watch::leave_calibration(&mut recorder);
             }

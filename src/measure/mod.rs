@@ -2,6 +2,7 @@
 
 mod conductor;
 mod gate;
+mod planner;
 mod samples;
 #[cfg(test)]
 mod tests;
