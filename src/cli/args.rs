@@ -145,7 +145,24 @@ pub enum Commands {
         /// Size of the picture in characters
         #[arg(long, value_name = "WxH", default_value = "120x34")]
         cells: String,
+        /// Chunk that the costs of a TACCL profile are of
+        #[arg(long, value_name = "SIZE", default_value = "1MiB")]
+        chunk: String,
     },
+    /// Print the fits of a session or a calibration: every class, rank, pair, fan and relay
+    Fit {
+        /// Folder of a session, or a calibration
+        #[arg(value_name = "SESSION|CAL")]
+        source: PathBuf,
+        /// Print JSON: an array of objects, α in µs, GB/s
+        #[arg(long)]
+        json: bool,
+        /// Every row, however many there are
+        #[arg(long)]
+        all: bool,
+    },
+    /// List the fabrics that come with the program, or print one to start a file of your own from
+    Fabrics { name: Option<String> },
     /// What this build and this machine can do, and how to get what is absent
     Doctor {
         /// Print JSON
@@ -189,6 +206,12 @@ pub enum Format {
     Calibration,
     /// raw samples with the field names of `DeepSpeed`'s affine-transfer calibration
     Deepspeed,
+    /// a topology profile for TACCL: α and β of one chunk, µs
+    Taccl,
+    /// every fit as a JSON array
+    Fits,
+    /// every fit as a table
+    FitsCsv,
     Csv,
     Svg,
 }

@@ -108,7 +108,7 @@ fn asymmetry(model: &Model, cell: Cell, size: &SizeCell) -> f64 {
 }
 
 /// Six significant digits, more than any clock gives; empty if there is no value.
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     if !value.is_finite() || value.abs() > 1e300 {
         return String::new();
     }
