@@ -18,7 +18,8 @@ use crate::topology::PathClass;
 /// All fits. In files one array of them, the classes first.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Fits {
-    /// of path classes, of fans of a width, of relays; by kind and key
+    /// of path classes, of fans of a width, of relays; by kind and key. Their times are one heap: an interval says where the
+    /// median of the class lies, and the spread where its members do.
     pub classes: Vec<Fit>,
     /// of ranks, pairs and fans; by kind and key
     pub single: Vec<Fit>,
