@@ -1,6 +1,7 @@
 //! Runs the sweep: probes out, samples in, events to whoever listens.
 
 mod conductor;
+mod described;
 mod gate;
 mod planner;
 mod samples;
@@ -8,4 +9,5 @@ mod samples;
 mod tests;
 
 pub use conductor::{Conductor, Sink, Start};
+pub use described::Described;
 pub use gate::Gate;

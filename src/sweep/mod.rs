@@ -1,7 +1,9 @@
 //! What a person asked to be measured, and in which order: patterns, sizes, repeats -> rounds of probes. No I/O.
 
+mod check;
 mod estimate;
 mod fans;
+mod files;
 mod hosts;
 mod knowledge;
 #[cfg(test)]
@@ -14,6 +16,7 @@ mod work;
 
 pub use estimate::{Estimate, estimate, lanes};
 pub use fans::widths;
+pub use files::{FileError, parse_pattern_file, parse_peers_file};
 pub use knowledge::{Hosts, Knowledge, Load, Rules, Shared};
 pub use rounds::{Item, Pass};
 pub use settings::{Buffers, MOST_REPEATS, Peers, SettingsError, SweepSettings, Transfer};
