@@ -4,12 +4,14 @@ use crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyEventKind, KeyModif
 use ratatui::buffer::Buffer;
 
 use super::draw::{HitMap, Scene, draw};
+use super::expected::Expected;
 use super::feed::Mode;
-use super::form::{Form, Stroke};
+use super::form::Form;
 use super::keys::{Action, Context};
 use super::look::Look;
 use super::player::{Moved, Player};
 use super::state::{Ask, Popup, Tab, Ui};
+use super::typing::Stroke;
 use super::update::{Effect, Facts, Play};
 use super::view::{Key, View};
 use crate::session::{Change, Event, Model, Record};
@@ -20,6 +22,7 @@ pub struct App {
     pub model: Model,
     pub ui: Ui,
     view: View,
+    expected: Expected,
     look: Look,
     mode: Mode,
     /// the time of a recorded session
@@ -40,9 +43,10 @@ impl App {
     /// A screen on a session that has just begun, or is about to be loaded.
     pub fn new(model: Model, mut ui: Ui, look: Look, mode: Mode) -> Self {
         ui.fit(model.world());
-        let view = View::build(&model, Key::of(&model, ui.matrix.metric, ui.matrix.size));
+        let view = View::build(&model, Key::of(&model, &ui.matrix));
         let player = (mode == Mode::Recorded).then(Player::default);
-        Self { model, ui, view, look, mode, player, hits: HitMap::default() }
+        let expected = Expected::of(&ui.form, &model, &view);
+        Self { model, ui, view, expected, look, mode, player, hits: HitMap::default() }
     }
 
     #[cfg(test)]
@@ -129,7 +133,7 @@ impl App {
     }
 
     fn key(&self) -> Key {
-        Key::of(&self.model, self.ui.matrix.metric, self.ui.matrix.size)
+        Key::of(&self.model, &self.ui.matrix)
     }
 
     fn rebuild(&mut self) {
@@ -159,8 +163,18 @@ impl App {
     /// Draw a frame, and remember what lies where.
     pub fn draw(&mut self, buf: &mut Buffer) {
         self.view.insight.settle();
-        let scene =
-            Scene { model: &self.model, view: &self.view, ui: &self.ui, look: &self.look, mode: self.mode, player: self.player.as_ref() };
+        if self.ui.tab == Tab::Sweep {
+            self.expected.settle(&self.ui.form, &self.model, &self.view, super::draw::running(&self.model));
+        }
+        let scene = Scene {
+            model: &self.model,
+            view: &self.view,
+            expected: &self.expected,
+            ui: &self.ui,
+            look: &self.look,
+            mode: self.mode,
+            player: self.player.as_ref(),
+        };
         let area = buf.area;
         self.hits = draw(&scene, buf, area);
     }

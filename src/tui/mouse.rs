@@ -74,6 +74,8 @@ impl Ui {
             self.form.go(*field);
             return Some(match field {
                 Field::Start => self.update(Action::StartSweep, facts, hits),
+                // What is switched needs no second click.
+                Field::Pattern(_) | Field::Isolated => self.update(Action::Toggle, facts, hits),
                 _ if again => self.update(Action::Toggle, facts, hits),
                 _ => Effect::Nothing,
             });

@@ -3,7 +3,7 @@
 use super::form::Form;
 use super::widgets::matrix::Zoom;
 use crate::matrix::Metric;
-use crate::sample::MoverKind;
+use crate::sample::{MoverKind, Pattern};
 use crate::sweep::SweepSettings;
 
 /// A tab that exists; its number is the same in every version.
@@ -72,6 +72,8 @@ pub struct MatrixPanel {
     /// the other corner of the block, if one is being chosen
     pub anchor: Option<(usize, usize)>,
     pub metric: Metric,
+    /// peer or duplex; `None` for the one that is measured
+    pub pattern: Option<Pattern>,
     /// message size; `None` for the one that fits
     pub size: Option<u64>,
     /// first sample shown in the inspector

@@ -52,17 +52,19 @@ fn a_transposed_matrix_moves_as_it_looks() {
 #[test]
 fn the_form_starts_what_it_says() {
     let mut app = live((header("new", &["a"; 3]), Vec::new()), Tab::Sweep);
-    // up from the button: buffers, mover, seed, timeout, window, warm-up, repeats
-    let effect = press(&mut app, "up up right up up up up up space ctrl-u 2 0 enter end enter");
+    // up from the button: buffers, mover, seed, window, ci, repeats; then the second line of the patterns
+    press(&mut app, "up up right up up up up space ctrl-u 2 0 enter home j space right space");
+    let effect = press(&mut app, "end enter");
     let Effect::Send(Command::StartSweep { settings }) = effect else { panic!("{effect:?}") };
     assert_eq!((settings.repeats, settings.mover), (20, MoverKind::MpiPut));
+    assert_eq!(settings.patterns, [Pattern::Local, Pattern::Peer, Pattern::FanOut, Pattern::FanIn]);
     assert_eq!(app.ui.tab, Tab::Sweep, "digits that are typed are no tabs");
 }
 
 #[test]
 fn what_cannot_be_measured_is_told_at_its_line_and_sends_nothing() {
     let mut app = live((header("new", &["a"; 3]), Vec::new()), Tab::Sweep);
-    let effect = press(&mut app, "home j space 0 - 9 enter enter");
+    let effect = press(&mut app, "home j j j space 0 - 9 enter enter");
     assert_eq!(effect, Effect::Nothing);
     let screen = shown(&mut app);
     assert!(screen.contains("\"0-9\" is not a set of ranks below 3"), "{screen}");

@@ -10,6 +10,7 @@
 //! ```
 
 mod footer;
+mod form;
 mod header;
 mod inspector;
 mod matrix;
@@ -25,6 +26,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
+use super::expected::Expected;
 use super::feed::Mode;
 use super::form::Field;
 use super::look::Look;
@@ -42,6 +44,7 @@ pub const SMALLEST: (u16, u16) = (60, 18);
 pub struct Scene<'a> {
     pub model: &'a Model,
     pub view: &'a View,
+    pub expected: &'a Expected,
     pub ui: &'a Ui,
     pub look: &'a Look,
     pub mode: Mode,

@@ -1,5 +1,6 @@
 //! Pure drawing functions on a buffer: `&` in, pixels and hit maps out.
 
+mod braille;
 pub mod curve;
 pub mod matrix;
 #[cfg(test)]
