@@ -6,6 +6,7 @@
 mod cells;
 mod command;
 mod event;
+pub mod fits;
 mod groups;
 mod header;
 mod model;

@@ -5,6 +5,7 @@ use ratatui::buffer::Buffer;
 
 use super::draw::{HitMap, Scene, draw};
 use super::expected::Expected;
+use super::fans::Fans;
 use super::feed::Mode;
 use super::form::Form;
 use super::keys::{Action, Context};
@@ -23,6 +24,7 @@ pub struct App {
     pub ui: Ui,
     view: View,
     expected: Expected,
+    pub(super) fans: Fans,
     look: Look,
     mode: Mode,
     /// the time of a recorded session
@@ -46,7 +48,7 @@ impl App {
         let view = View::build(&model, Key::of(&model, &ui.matrix));
         let player = (mode == Mode::Recorded).then(Player::default);
         let expected = Expected::of(&ui.form, &model, &view);
-        Self { model, ui, view, expected, look, mode, player, hits: HitMap::default() }
+        Self { model, ui, view, expected, fans: Fans::default(), look, mode, player, hits: HitMap::default() }
     }
 
     #[cfg(test)]
@@ -106,7 +108,7 @@ impl App {
             if let Some(sweep) = &self.model.sweep {
                 self.ui.form = Form::new(&sweep.settings, vec![sweep.settings.mover]);
             }
-            self.rebuild();
+            self.replaced();
             return true;
         }
         for record in &records {
@@ -128,6 +130,7 @@ impl App {
         if *change == Change::Nothing {
             return;
         }
+        self.fans.follow(change);
         let key = self.key();
         if key == self.view.key && *change != Change::Cleared { self.view.follow(&self.model, change) } else { self.rebuild() }
     }
@@ -138,6 +141,12 @@ impl App {
 
     fn rebuild(&mut self) {
         self.view = View::build(&self.model, self.key());
+    }
+
+    /// Everything derived is of another model.
+    fn replaced(&mut self) {
+        self.fans.forget();
+        self.rebuild();
     }
 
     /// Let time go by; true if a new frame is due.
@@ -155,7 +164,7 @@ impl App {
         match moved {
             Moved::Stayed => return false,
             Moved::Forward(changes) => changes.iter().for_each(|change| self.follow(change)),
-            Moved::Replaced => self.rebuild(),
+            Moved::Replaced => self.replaced(),
         }
         true
     }
@@ -166,10 +175,14 @@ impl App {
         if self.ui.tab == Tab::Sweep {
             self.expected.settle(&self.ui.form, &self.model, &self.view, super::draw::running(&self.model));
         }
+        if self.ui.tab == Tab::Fans {
+            self.fans.settle(&self.model, &self.ui.fans);
+        }
         let scene = Scene {
             model: &self.model,
             view: &self.view,
             expected: &self.expected,
+            fans: &self.fans,
             ui: &self.ui,
             look: &self.look,
             mode: self.mode,
@@ -184,7 +197,7 @@ impl App {
         let effect = match input {
             Input::Key(key) if key.kind != KeyEventKind::Release => self.key_pressed(*key),
             Input::Mouse(mouse) => {
-                let facts = Facts { model: &self.model, view: &self.view, mode: self.mode };
+                let facts = Facts { model: &self.model, view: &self.view, fans: &self.fans, mode: self.mode };
                 match self.ui.mouse(mouse, &facts, &self.hits) {
                     Some(effect) => effect,
                     None => return Reaction { changed: false, effect: Effect::Nothing },
@@ -256,7 +269,7 @@ impl App {
         let Some(action) = self.action_of(key) else { return Effect::Nothing };
         // A word to the person goes with their next key.
         self.ui.notice = None;
-        let facts = Facts { model: &self.model, view: &self.view, mode: self.mode };
+        let facts = Facts { model: &self.model, view: &self.view, fans: &self.fans, mode: self.mode };
         self.ui.update(action, &facts, &self.hits)
     }
 
@@ -267,6 +280,8 @@ impl App {
         let tab = match self.ui.tab {
             Tab::Sweep => Some(Context::Sweep),
             Tab::Matrix => Some(Context::Matrix),
+            Tab::Fits => Some(Context::Fits),
+            Tab::Fans => Some(Context::Fans),
             Tab::Session => None,
         };
         let recorded = (self.mode == Mode::Recorded).then_some(Context::Recorded);

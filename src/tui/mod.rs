@@ -3,6 +3,7 @@
 mod app;
 mod draw;
 mod expected;
+mod fans;
 mod feed;
 #[cfg(test)]
 mod fixture;
@@ -48,7 +49,9 @@ pub fn picture(model: &Model, ui: &Ui, look: &Look, width: u16, height: u16) -> 
     let mut ui = ui.clone();
     ui.fit(model.world());
     let expected = expected::Expected::of(&ui.form, model, &view);
-    let scene = draw::Scene { model, view: &view, expected: &expected, ui: &ui, look, mode: Mode::Live, player: None };
+    let mut fans = fans::Fans::default();
+    fans.settle(model, &ui.fans);
+    let scene = draw::Scene { model, view: &view, expected: &expected, fans: &fans, ui: &ui, look, mode: Mode::Live, player: None };
     let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
     let area = buffer.area;
     draw::draw(&scene, &mut buffer, area);

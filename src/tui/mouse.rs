@@ -88,6 +88,17 @@ impl Ui {
             self.matrix.put(*pair, facts.model.world());
             return Some(Effect::Nothing);
         }
+        if let Some((_, (entry, fan))) = hits.entries.iter().find(|(area, _)| area.contains(at)) {
+            self.fans.go(*entry, facts.fans);
+            if let Some(fan) = fan {
+                self.fans.look_at(*fan, facts.fans);
+            }
+            return Some(Effect::Nothing);
+        }
+        if let Some((_, fan)) = hits.fans.iter().find(|(area, _)| area.contains(at)) {
+            self.fans.look_at(*fan, facts.fans);
+            return Some(Effect::Nothing);
+        }
         let cell = cell_under(facts, hits, at)?;
         let panel = &mut self.matrix;
         panel.pinned = !(panel.pinned && panel.cursor == cell && panel.anchor.is_none());
@@ -108,6 +119,10 @@ impl Ui {
             let older = !down;
             let scroll = self.session.scroll.min(most);
             self.session.scroll = if older { (scroll + WHEEL).min(most) } else { scroll.saturating_sub(WHEEL) };
+        } else if let Some((_, most)) = hits.peers.filter(|(area, _)| area.contains(at)) {
+            self.fans.scroll = turn(self.fans.scroll, most);
+        } else if self.tab == Tab::Fans {
+            return Some(self.update(if down { Action::Down } else { Action::Up }, facts, hits));
         } else if self.tab == Tab::Sweep {
             self.form.scroll = turn(self.form.scroll, facts.model.world().saturating_sub(hits.placement_rows));
         } else if cell_under(facts, hits, at).is_some() {

@@ -11,18 +11,22 @@ use crate::sweep::SweepSettings;
 pub enum Tab {
     Sweep,
     Matrix,
+    Fits,
+    Fans,
     Session,
 }
 
 impl Tab {
     /// All tabs, left to right.
-    pub const ALL: [Self; 3] = [Self::Sweep, Self::Matrix, Self::Session];
+    pub const ALL: [Self; 5] = [Self::Sweep, Self::Matrix, Self::Fits, Self::Fans, Self::Session];
 
     /// The digit that opens it.
     pub const fn number(self) -> u8 {
         match self {
             Self::Sweep => 2,
             Self::Matrix => 3,
+            Self::Fits => 4,
+            Self::Fans => 5,
             Self::Session => 8,
         }
     }
@@ -32,6 +36,8 @@ impl Tab {
         match self {
             Self::Sweep => "Sweep",
             Self::Matrix => "Matrix",
+            Self::Fits => "Fits",
+            Self::Fans => "Fans",
             Self::Session => "Session",
         }
     }
@@ -118,6 +124,28 @@ impl MatrixPanel {
     }
 }
 
+/// The Fans tab.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FansPanel {
+    /// `fan_in` or `fan_out`; `None` for the one that is measured
+    pub direction: Option<Pattern>,
+    /// message size; `None` for the one that fits
+    pub size: Option<u64>,
+    /// the chosen root, or the relay or set after them
+    pub entry: usize,
+    /// which of the root's fans is looked at, by width and peers; beyond them for the last
+    pub fan: usize,
+    /// first peer or transfer shown
+    pub scroll: usize,
+}
+
+impl Default for FansPanel {
+    /// The first root's widest fan.
+    fn default() -> Self {
+        Self { direction: None, size: None, entry: 0, fan: usize::MAX, scroll: 0 }
+    }
+}
+
 /// Whose lines the log shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Whose {
@@ -154,6 +182,7 @@ pub struct Ui {
     pub tab: Tab,
     pub matrix: MatrixPanel,
     pub form: Form,
+    pub fans: FansPanel,
     pub session: SessionPanel,
     /// the last one is on top
     pub popups: Vec<Popup>,
@@ -175,6 +204,7 @@ impl Ui {
             // The first pair; `fit` keeps it within the ranks.
             matrix: MatrixPanel { cursor: (0, 1), ..MatrixPanel::default() },
             form: Form::new(settings, movers),
+            fans: FansPanel::default(),
             session: SessionPanel::default(),
             popups: Vec::new(),
             notice: None,

@@ -1,6 +1,7 @@
 //! Actions -> where the person is now, and what they want.
 
 use super::draw::{HitMap, guess, running};
+use super::fans::Fans;
 use super::feed::Mode;
 use super::form::Field;
 use super::keys::Action;
@@ -49,6 +50,7 @@ pub enum Play {
 pub struct Facts<'a> {
     pub model: &'a Model,
     pub view: &'a View,
+    pub fans: &'a Fans,
     pub mode: Mode,
 }
 
@@ -76,8 +78,10 @@ impl Ui {
         match action {
             Action::Tab2 => self.tab = Tab::Sweep,
             Action::Tab3 => self.tab = Tab::Matrix,
+            Action::Tab4 => self.tab = Tab::Fits,
+            Action::Tab5 => self.tab = Tab::Fans,
             Action::Tab8 => self.tab = Tab::Session,
-            Action::Tab1 | Action::Tab4 | Action::Tab5 | Action::Tab6 | Action::Tab7 => {
+            Action::Tab1 | Action::Tab6 | Action::Tab7 => {
                 self.say(format!("this version has no {}", action.doc().to_lowercase()), false);
             }
             Action::NextTab => self.tab = self.tab.beside(true),
@@ -117,6 +121,8 @@ impl Ui {
             other => match self.tab {
                 Tab::Sweep => return self.update_form(other, facts, hits),
                 Tab::Matrix => self.update_matrix(other, facts, hits),
+                Tab::Fits => {}
+                Tab::Fans => self.fans.update(other, facts.fans, hits),
                 Tab::Session => self.update_session(other, facts.model, hits),
             },
         }

@@ -40,6 +40,20 @@ pub fn actions(scene: &Scene<'_>) -> Vec<(Action, &'static str)> {
             }
             actions.extend([(Action::Zoom, "zoom"), (Action::Transpose, "transpose"), (Action::SamplesDown, "samples")]);
         }
+        Tab::Fits => actions.extend([
+            (Action::SortColumn, "sort"),
+            (Action::SortReverse, "reverse"),
+            (Action::Filter, "filter"),
+            (Action::Up, "up"),
+            (Action::Down, "down"),
+        ]),
+        Tab::Fans => actions.extend([
+            (Action::Down, "next root"),
+            (Action::Right, "wider"),
+            (Action::OtherDirection, "in/out"),
+            (Action::NextSize, "size"),
+            (Action::SamplesDown, "peers"),
+        ]),
         Tab::Session => actions.extend([(Action::Right, "next rank"), (Action::Up, "older"), (Action::SamplesDown, "facts")]),
     }
     if recorded {

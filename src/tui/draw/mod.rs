@@ -2,13 +2,16 @@
 //!
 //! ```text
 //! toposcope  NAME  8 ranks · 1 host · mpi            ● peer 0→1 64 MiB  ━━━╌╌╌  61 %   0:11 left   header::first_line
-//!  2 Sweep ▸3 Matrix  8 Session                                                          ? help    header::tab_line
-//! ╭ sweep | matrix | session ────────────────────────────╮╭ estimate | pair | log ─────────────╮
+//!  2 Sweep ▸3 Matrix  4 Fits  5 Fans  8 Session                                          ? help    header::tab_line
+//! ╭ sweep | matrix | fits | fans | session ──────────────╮╭ estimate | pair | fan | log ───────╮
 //! │                                                      ││                                    │   one file a tab
 //! ╰──────────────────────────────────────────────────────╯╰────────────────────────────────────╯
 //!  m metric  s size  r re-measure ...                                                    q quit    header::last_line
 //! ```
 
+mod fan;
+mod fans;
+mod fits;
 mod footer;
 mod form;
 mod header;
@@ -27,6 +30,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::expected::Expected;
+use super::fans::Fans;
 use super::feed::Mode;
 use super::form::Field;
 use super::look::Look;
@@ -45,6 +49,7 @@ pub struct Scene<'a> {
     pub model: &'a Model,
     pub view: &'a View,
     pub expected: &'a Expected,
+    pub fans: &'a Fans,
     pub ui: &'a Ui,
     pub look: &'a Look,
     pub mode: Mode,
@@ -73,6 +78,12 @@ pub struct HitMap {
     /// lines that name a pair
     pub pairs: Vec<(Rect, (usize, usize))>,
     pub slider: Option<Rect>,
+    /// roots, relays and sets of the Fans tab, and a root's fan where one lies
+    pub entries: Vec<(Rect, (usize, Option<usize>))>,
+    /// the fans of the chosen root
+    pub fans: Vec<(Rect, usize)>,
+    /// list of a fan's peers, and its largest scroll
+    pub peers: Option<(Rect, usize)>,
     /// list of samples, and its largest scroll
     pub samples: Option<(Rect, usize)>,
     /// facts of the session, and their largest scroll
@@ -101,6 +112,8 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect) -> HitMap {
     match scene.ui.tab {
         Tab::Sweep => sweep::draw(scene, buf, body, &mut hits),
         Tab::Matrix => matrix::draw(scene, buf, body, &mut hits),
+        Tab::Fits => fits::draw(scene, buf, body, &mut hits),
+        Tab::Fans => fans::draw(scene, buf, body, &mut hits),
         Tab::Session => session::draw(scene, buf, body, &mut hits),
     }
     header::last_line(scene, buf, row(area.height - 1));

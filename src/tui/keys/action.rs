@@ -7,6 +7,10 @@ pub enum Context {
     Sweep,
     /// the Matrix tab
     Matrix,
+    /// the Fits tab
+    Fits,
+    /// the Fans tab
+    Fans,
     /// a recorded session, with its time slider
     Recorded,
 }
@@ -88,6 +92,10 @@ actions! {
     Select "select" Matrix "Start a block, or end it"
     Remeasure "remeasure" Matrix "Measure this cell again"
     RemeasureBlock "remeasure_block" Matrix "Measure the selected block again"
+    SortColumn "sort_column" Fits "Sort by the next column"
+    SortReverse "sort_reverse" Fits "Reverse the order"
+    Filter "filter" Fits "Type what to show: a kind, a path, a rank, 0→1"
+    OtherDirection "other_direction" Fans "Fans into a root, or out of it"
     PlayPause "play_pause" Recorded "Play, or stop"
     StepBack "step_back" Recorded "To before the last probe"
     StepForward "step_forward" Recorded "To after the next probe"

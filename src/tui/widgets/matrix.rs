@@ -33,6 +33,7 @@ use crate::topology::Topology;
 use crate::tui::theme::Theme;
 
 use layout::{Groups, Kind, Layout};
+pub(super) use paint::color;
 use paint::Painter;
 
 /// How much of a matrix is seen.

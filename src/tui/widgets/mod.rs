@@ -2,6 +2,8 @@
 
 mod braille;
 pub mod curve;
+pub mod fan_chart;
+pub mod heat;
 pub mod matrix;
 #[cfg(test)]
 pub(crate) mod styled;
