@@ -127,8 +127,10 @@ pub enum Commands {
         #[arg(long)]
         json: bool,
     },
-    /// Write a session as a calibration, a table or a picture
+    /// Write a session or a calibration as a calibration, a table or a picture
     Export {
+        /// Folder of a session, or a calibration
+        #[arg(value_name = "SESSION|CAL")]
         session: PathBuf,
         #[arg(long, value_enum)]
         format: Format,
@@ -185,6 +187,8 @@ pub struct RunArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     Calibration,
+    /// raw samples with the field names of `DeepSpeed`'s affine-transfer calibration
+    Deepspeed,
     Csv,
     Svg,
 }

@@ -122,6 +122,7 @@ fn header(folder: &Path, engine: &dyn Engine, settings: &SweepSettings) -> Heade
         name,
         started: jiff::Timestamp::now().to_string(),
         engine: engine.kind(),
+        group: Vec::new(),
         settings: settings.clone(),
         topology: engine.topology().clone(),
         software: software.into_iter().collect(),

@@ -29,11 +29,21 @@ pub(super) fn fold(recorded: &Recorded) -> Model {
     model
 }
 
-/// Write a session as a calibration, a table or a picture.
-pub(super) fn export(global: &super::args::Global, session: &Path, wanted: &Wanted) -> Result<u8> {
-    let recorded = store::read(session)?;
-    let model = fold(&recorded);
+/// The facts of a session's folder, or of a calibration.
+pub(super) fn load(path: &Path) -> Result<Model> {
+    if path.is_dir() { Ok(fold(&store::read(path)?)) } else { Ok(export::read_calibration(path)?.to_model()) }
+}
+
+/// Write a session or a calibration as something else.
+pub(super) fn export(global: &super::args::Global, source: &Path, wanted: &Wanted) -> Result<u8> {
+    let model = load(source)?;
     match wanted.format {
+        Format::Deepspeed => {
+            let left_out = export::write_deepspeed(&export::calibration(&model)?, &wanted.out)?;
+            if left_out > 0 {
+                eprintln!("toposcope: {left_out} samples have no place there: warm-ups, what did not complete, custom patterns");
+            }
+        }
         Format::Calibration => export::write_calibration(&model, &wanted.out)?,
         Format::Csv => export::write_csv(&model, &wanted.out)?,
         Format::Svg => {

@@ -2,12 +2,14 @@
 
 mod calibration;
 mod csv;
+mod deepspeed;
 mod file;
 mod replay;
 pub mod svg;
 
 pub use calibration::{Calibration, Hosts, Memory, calibration, read_calibration, write_calibration};
 pub use csv::{csv, write_csv};
+pub use deepspeed::{DeepSpeed, deepspeed, write_deepspeed};
 pub use file::ExportError;
 
 /// JSON Schema (draft 2020-12) of a calibration as this version writes it.

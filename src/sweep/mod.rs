@@ -42,7 +42,7 @@ pub struct Probe {
 }
 
 /// Why a target gets no further repeats of a size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Enough {
     /// the interval of the median is as narrow as was asked for

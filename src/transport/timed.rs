@@ -17,7 +17,7 @@ const SHORT: u64 = 256 << 10;
 /// Windows in one sample at most.
 const MOST_WINDOWS: u64 = 10_000;
 /// Empty round trips measured before each probe.
-const PINGS: usize = 32;
+pub(super) const PINGS: usize = 32;
 
 /// What one side of a probe brings home.
 #[derive(Debug, Default)]
@@ -206,13 +206,13 @@ fn taken_off(spent: Duration, half: Duration, windows: u64) -> f64 {
 
 /// Windows before the timed ones, the same on both sides. The first pays for connections and registration; of short ones
 /// there are enough that the shortest tells how many make a sample, whatever the scheduler did to the others.
-fn untimed(order: &Order) -> u32 {
+pub(super) fn untimed(order: &Order) -> u32 {
     let short = order.probe.bytes.saturating_mul(u64::from(order.window)) <= SHORT;
     order.warmup + if short { 4 } else { 1 }
 }
 
 /// Windows in one sample, given what one took.
-fn batch(one: Duration) -> u64 {
+pub(super) fn batch(one: Duration) -> u64 {
     let needed = LONG_ENOUGH.as_nanos() / one.as_nanos().max(1) + 1;
     u64::try_from(needed).unwrap_or(MOST_WINDOWS).min(MOST_WINDOWS)
 }

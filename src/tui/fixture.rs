@@ -43,6 +43,7 @@ pub fn header(name: &str, hosts: &[&str]) -> Header {
         name: name.to_owned(),
         started: "2026-11-29T12:00:00Z".to_owned(),
         engine: EngineKind::Mpi,
+        group: Vec::new(),
         settings: SweepSettings::default(),
         topology: Topology { ranks: ranks.collect() },
         software: BTreeMap::from([("mpi".to_owned(), "Open MPI 4.1.4".to_owned()), ("system".to_owned(), "Linux 6.1".to_owned())]),

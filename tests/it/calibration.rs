@@ -250,3 +250,48 @@ fn the_table_tells_rates_intervals_asymmetry_and_states() {
     assert_eq!((waived("bandwidth_best_GBps"), waived("min_s"), waived("median_s")), ("", "", ""));
     assert_eq!((waived("waived"), waived("asymmetry_ln_ratio")), ("7", ""));
 }
+
+#[test]
+fn every_pattern_passes_the_schemas_and_reads_back() {
+    let events = validator(EVENT_SCHEMA);
+    for record in made::grouped() {
+        let line = serde_json::to_value(&record).unwrap();
+        assert!(events.is_valid(&line), "{line}");
+        assert_eq!(serde_json::from_value::<toposcope::session::Record>(line).unwrap(), record);
+    }
+    let written = calibration(&made::model(&made::grouped())).unwrap();
+    // Three repeats and a warm-up of 2 + 2 + 3 + 2 transfers.
+    assert_eq!(written.samples.len(), 9 * 4);
+    assert_eq!(faults(CALIBRATION_SCHEMA, &serde_json::to_value(&written).unwrap()), [""; 0]);
+    assert_eq!(calibration(&written.to_model()).unwrap().samples, written.samples);
+    for change in [
+        (|s| drop(s.as_object_mut().unwrap().remove("peers"))) as fn(&mut Value),
+        |s| s["shift"] = json!(1),
+        |s| s["pattern"] = json!("peer"),
+    ] {
+        let mut document = serde_json::to_value(&written).unwrap();
+        let fan = document["samples"].as_array_mut().unwrap().iter_mut().find(|sample| sample["pattern"] == "fan_in").unwrap();
+        change(fan);
+        assert!(!faults(CALIBRATION_SCHEMA, &document).is_empty());
+    }
+}
+
+#[test]
+fn the_reference_gets_its_own_field_names() {
+    let written = calibration(&made::model(&made::grouped())).unwrap();
+    let document = serde_json::to_value(toposcope::export::deepspeed(&written)).unwrap();
+    let of =
+        |pattern: &str| document["samples"].as_array().unwrap().iter().filter(|s| s["pattern"] == pattern).cloned().collect::<Vec<_>>();
+    // Warm-ups and the custom set stay away; a duplex is two ways of one pair.
+    assert_eq!((of("peer").len(), of("fan_in").len(), of("relay").len(), of("custom").len()), (6, 6, 9, 0));
+    assert!(of("peer").iter().all(|sample| sample["both_ways"] == true));
+    assert_eq!(document["fan_widths"], json!([2]));
+    let one_message = 2.0 * f64::from(1 << 20) / 1e9;
+    let fan = &of("fan_in")[0];
+    assert_eq!((&fan["root"], &fan["peers"], &fan["width"], &fan["to_process"]), (&json!(0), &json!([1, 2]), &json!(2), &json!(0)));
+    assert!((fan["root_seconds"].as_f64().unwrap() - one_message).abs() < 1e-9, "{fan}");
+    let relay = of("relay").into_iter().find(|sample| sample["process"] == 0).unwrap();
+    // Rank 0 receives from 2, of another host, and sends to 1, of its own.
+    assert_eq!((&relay["from_process"], &relay["to_process"]), (&json!(2), &json!(1)));
+    assert_eq!((&relay["receive_path"], &relay["send_path"]), (&json!("inter_node"), &json!("intra_node")));
+}
