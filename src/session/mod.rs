@@ -6,7 +6,7 @@
 mod cells;
 mod command;
 mod event;
-pub mod fits;
+pub mod curves;
 mod groups;
 mod header;
 mod model;

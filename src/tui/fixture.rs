@@ -56,12 +56,14 @@ pub struct Story {
     pub records: Vec<Record>,
     now: f64,
     next: u64,
+    /// seconds that a message below 64 MiB takes more
+    start_up: f64,
 }
 
 impl Story {
     pub fn new(settings: &SweepSettings) -> Self {
         let event = Event::SweepStarted { settings: settings.clone(), resumed: false };
-        Self { records: vec![Record { t: 0.5, event }], now: 0.5, next: 0 }
+        Self { records: vec![Record { t: 0.5, event }], now: 0.5, next: 0, start_up: 20e-6 }
     }
 
     pub fn then(&mut self, event: Event) {
@@ -83,7 +85,7 @@ impl Story {
             seconds: gbps.map(|gbps| {
                 // A spread of about 1 % around the published value, the same in every run.
                 let spread = 1.0 + (f64::from((repeat * 7 + from as u32 * 3 + to as u32) % 8) - 3.5) / 415.0;
-                let start_up = if bytes < 64 << 20 { 20e-6 } else { 0.0 };
+                let start_up = if bytes < 64 << 20 { self.start_up } else { 0.0 };
                 4.0 * (start_up + bytes as f64 / (gbps * 1e9)) * spread
             }),
             status,
@@ -106,6 +108,7 @@ impl Story {
         let flows_told = if matches!(target, Target::Pair(_)) { Vec::new() } else { own };
         self.then(Event::ProbeStarted { probe: Probe { target: target.clone(), flows: flows_told, ..pair } });
         let mut samples = Vec::new();
+        let start_up = if bytes < 64 << 20 { 20e-6 } else { 0.0 };
         for &(from, to, gbps) in flows {
             for repeat in 0..9_u32 {
                 let late = if repeat == 4 { 1.4 } else { 1.0 };
@@ -116,8 +119,8 @@ impl Story {
                     warmup: repeat == 0,
                     outlier: repeat == 4,
                     messages: 1,
-                    seconds: Some(bytes as f64 / (gbps * 1e9) * spread),
-                    root_seconds: root_seconds.map(|seconds| seconds * late * (1.0 + (f64::from(repeat) - 3.5) / 400.0)),
+                    seconds: Some((start_up + bytes as f64 / (gbps * 1e9)) * spread),
+                    root_seconds: root_seconds.map(|seconds| (start_up + seconds) * late * (1.0 + (f64::from(repeat) - 3.5) / 400.0)),
                     isolated: repeat % 2 == 0,
                     status: Status::Ok,
                     ..Sample::blank(target.pattern(), from, to, bytes, path)
@@ -220,6 +223,28 @@ pub fn fans() -> (Header, Vec<Record>) {
     (header, records)
 }
 
+/// Two ranks on one host and one on another, at eight sizes: what goes between the hosts changes its protocol at 256 KiB, and
+/// copies inside a rank come from cache as long as they fit there, so that no line serves them.
+pub fn protocols() -> (Header, Vec<Record>) {
+    let header = header("protocols", &["node1", "node1", "node2"]);
+    let settings = SweepSettings { mover: MoverKind::MpiSendrecv, ..SweepSettings::default() };
+    let mut story = Story { start_up: 0.0, ..Story::new(&settings) };
+    for &bytes in &settings.sizes {
+        for (from, to) in (0..3).flat_map(|from| (0..3).map(move |to| (from, to))) {
+            let (alpha, gbps) = match (from == to, (from == 2) == (to == 2), bytes >= 256 << 10) {
+                (true, ..) => (2e-7, if bytes < 4 << 20 { 90.0 } else { 11.0 }),
+                (_, true, _) => (3e-6, 9.5),
+                (.., false) => (8e-6, 1.4),
+                (.., true) => (60e-6, 11.8),
+            };
+            let seconds = alpha + bytes as f64 / (gbps * 1e9);
+            story.probe(&header.topology, (from, to), bytes, Some(bytes as f64 / seconds / 1e9));
+        }
+    }
+    story.then(Event::SweepEnded { outcome: Outcome::Complete, reason: String::new() });
+    (header, story.records)
+}
+
 /// Three ranks of two hosts, one named with escape codes, in the middle of a sweep: one pair times out, one is not yet
 /// measured, one rank is lost.
 pub fn three() -> (Header, Vec<Record>) {
@@ -283,6 +308,8 @@ pub fn app((header, records): (Header, Vec<Record>), tab: Tab, level: Level, mod
         vec![MoverKind::MpiSendrecv, MoverKind::MpiPut],
     );
     let mut app = App::new(Model::new(header), ui, look, mode);
+    // Tests do not race the clock.
+    app.share = None;
     app.take(records);
     app.ui.notice = None;
     app

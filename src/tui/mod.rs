@@ -5,6 +5,7 @@ mod draw;
 mod expected;
 mod fans;
 mod feed;
+mod fits;
 #[cfg(test)]
 mod fixture;
 mod form;
@@ -51,7 +52,11 @@ pub fn picture(model: &Model, ui: &Ui, look: &Look, width: u16, height: u16) -> 
     let expected = expected::Expected::of(&ui.form, model, &view);
     let mut fans = fans::Fans::default();
     fans.settle(model, &ui.fans);
-    let scene = draw::Scene { model, view: &view, expected: &expected, fans: &fans, ui: &ui, look, mode: Mode::Live, player: None };
+    let mut book = fits::Book::new(model);
+    if ui.tab == Tab::Fits {
+        book.settle(model, &mut ui.fits, None);
+    }
+    let scene = draw::Scene { model, view: &view, expected: &expected, fans: &fans, fits: &book, ui: &ui, look, mode: Mode::Live, player: None };
     let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
     let area = buffer.area;
     draw::draw(&scene, &mut buffer, area);

@@ -88,6 +88,14 @@ impl Ui {
             self.matrix.put(*pair, facts.model.world());
             return Some(Effect::Nothing);
         }
+        if let Some((_, column)) = hits.columns.iter().find(|(area, _)| area.contains(at)) {
+            self.fits.sort(*column);
+            return Some(Effect::Nothing);
+        }
+        if let Some((_, row)) = hits.fit_rows.iter().find(|(area, _)| area.contains(at)) {
+            self.fits.go(*row);
+            return Some(Effect::Nothing);
+        }
         if let Some((_, (entry, fan))) = hits.entries.iter().find(|(area, _)| area.contains(at)) {
             self.fans.go(*entry, facts.fans);
             if let Some(fan) = fan {
@@ -121,6 +129,10 @@ impl Ui {
             self.session.scroll = if older { (scroll + WHEEL).min(most) } else { scroll.saturating_sub(WHEEL) };
         } else if let Some((_, most)) = hits.peers.filter(|(area, _)| area.contains(at)) {
             self.fans.scroll = turn(self.fans.scroll, most);
+        } else if let Some((_, most)) = hits.residuals.filter(|(area, _)| area.contains(at)) {
+            self.fits.scroll = turn(self.fits.scroll, most);
+        } else if self.tab == Tab::Fits {
+            self.fits.go(turn(self.fits.at, facts.fits.shown().saturating_sub(1)));
         } else if self.tab == Tab::Fans {
             return Some(self.update(if down { Action::Down } else { Action::Up }, facts, hits));
         } else if self.tab == Tab::Sweep {

@@ -1,6 +1,8 @@
 //! Where the person is: tab, cursor, what is typed, what lies on top. No facts of the session.
 
+use super::fits::Column;
 use super::form::Form;
+use super::typing::Typing;
 use super::widgets::matrix::Zoom;
 use crate::matrix::Metric;
 use crate::sample::{MoverKind, Pattern};
@@ -124,6 +126,22 @@ impl MatrixPanel {
     }
 }
 
+/// The Fits tab.
+#[derive(Debug, Clone, Default)]
+pub struct FitsPanel {
+    pub column: Column,
+    /// largest first
+    pub descending: bool,
+    /// words that a row must have; empty for all rows
+    pub filter: String,
+    /// the filter being typed, if it is
+    pub typing: Option<Typing>,
+    /// the row with the cursor
+    pub at: usize,
+    /// first residual shown
+    pub scroll: usize,
+}
+
 /// The Fans tab.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FansPanel {
@@ -182,6 +200,7 @@ pub struct Ui {
     pub tab: Tab,
     pub matrix: MatrixPanel,
     pub form: Form,
+    pub fits: FitsPanel,
     pub fans: FansPanel,
     pub session: SessionPanel,
     /// the last one is on top
@@ -204,6 +223,7 @@ impl Ui {
             // The first pair; `fit` keeps it within the ranks.
             matrix: MatrixPanel { cursor: (0, 1), ..MatrixPanel::default() },
             form: Form::new(settings, movers),
+            fits: FitsPanel::default(),
             fans: FansPanel::default(),
             session: SessionPanel::default(),
             popups: Vec::new(),
@@ -216,6 +236,33 @@ impl Ui {
     /// Keep the cursor within `world` ranks.
     pub fn fit(&mut self, world: usize) {
         self.matrix.put(self.matrix.cursor, world);
+    }
+
+    /// The line being typed on the tab in sight, if one is.
+    pub fn typing(&mut self) -> Option<&mut Typing> {
+        match self.tab {
+            Tab::Sweep => self.form.typing.as_mut(),
+            Tab::Fits => self.fits.typing.as_mut(),
+            Tab::Matrix | Tab::Fans | Tab::Session => None,
+        }
+    }
+
+    /// Take what was typed.
+    pub fn accept(&mut self) {
+        match self.tab {
+            Tab::Fits => self.fits.typing = None,
+            _ => self.form.accept(),
+        }
+    }
+
+    /// Drop what was typed.
+    pub fn cancel_typing(&mut self) {
+        if self.tab == Tab::Fits {
+            self.fits.typing = None;
+            self.fits.filter.clear();
+        } else {
+            self.form.cancel();
+        }
     }
 
     /// Tell something in one line.

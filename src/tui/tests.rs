@@ -3,7 +3,7 @@
 use crossterm::event::{Event as Input, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use proptest::prelude::*;
 
-use super::fixture::{app, b70, fans, frame, header, lab, press, spread, text, three};
+use super::fixture::{app, b70, fans, frame, header, lab, press, protocols, spread, text, three};
 use super::state::{Ask, Popup};
 use super::{App, Effect, Mode, Tab};
 use crate::matrix::Metric;
@@ -418,7 +418,8 @@ fn facts_that_do_not_fit_scroll() {
 fn pictures() {
     let folder = std::env::var("PICTURES").unwrap();
     let only = std::env::var("ONLY").unwrap_or_default();
-    let sessions: [(&str, fn() -> _); 9] = [
+    let sessions: [(&str, fn() -> _); 10] = [
+        ("protocols", protocols),
         ("fans", fans),
         ("lab", lab),
         ("b70", b70),
@@ -439,6 +440,7 @@ fn pictures() {
                     continue;
                 }
                 let mut app = app(session(), tab, level, Mode::Live);
+                press(&mut app, &std::env::var("KEYS").unwrap_or_default());
                 let (look, _) = super::Look::new(theme, std::collections::BTreeMap::new(), level, None).unwrap();
                 app.set_look(look);
                 let buffer = frame(&mut app, width, height);

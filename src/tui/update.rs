@@ -3,6 +3,7 @@
 use super::draw::{HitMap, guess, running};
 use super::fans::Fans;
 use super::feed::Mode;
+use super::fits::Book;
 use super::form::Field;
 use super::keys::Action;
 use super::state::{Ask, Popup, Tab, Ui, Whose};
@@ -51,6 +52,7 @@ pub struct Facts<'a> {
     pub model: &'a Model,
     pub view: &'a View,
     pub fans: &'a Fans,
+    pub fits: &'a Book,
     pub mode: Mode,
 }
 
@@ -121,7 +123,7 @@ impl Ui {
             other => match self.tab {
                 Tab::Sweep => return self.update_form(other, facts, hits),
                 Tab::Matrix => self.update_matrix(other, facts, hits),
-                Tab::Fits => {}
+                Tab::Fits => self.fits.update(other, facts.fits, hits),
                 Tab::Fans => self.fans.update(other, facts.fans, hits),
                 Tab::Session => self.update_session(other, facts.model, hits),
             },
@@ -144,6 +146,9 @@ impl Ui {
             self.form.cancel();
         } else if self.popups.pop().is_none() {
             self.notice = None;
+            if self.tab == Tab::Fits {
+                self.fits.filter.clear();
+            }
             self.matrix.anchor = None;
             self.matrix.pinned = false;
         }

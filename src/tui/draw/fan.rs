@@ -8,7 +8,7 @@ use super::fans::{chosen_fan, rates};
 use super::text::{cut, fit, left, panel, put, right, span, width, window, wrap};
 use super::{HitMap, Scene};
 use crate::sample::Pattern;
-use crate::session::fits::pair_rate;
+use crate::session::curves::pair_rate;
 use crate::tui::fans::{Against, Fan, Moved, Other, Root, Why, moved};
 use crate::tui::look::Look;
 use crate::units::{format_ranks, format_size, plain};

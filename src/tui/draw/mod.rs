@@ -11,6 +11,7 @@
 
 mod fan;
 mod fans;
+mod fit_detail;
 mod fits;
 mod footer;
 mod form;
@@ -32,6 +33,7 @@ use ratatui::text::Line;
 use super::expected::Expected;
 use super::fans::Fans;
 use super::feed::Mode;
+use super::fits::{Book, Column};
 use super::form::Field;
 use super::look::Look;
 use super::player::Player;
@@ -50,6 +52,7 @@ pub struct Scene<'a> {
     pub view: &'a View,
     pub expected: &'a Expected,
     pub fans: &'a Fans,
+    pub fits: &'a Book,
     pub ui: &'a Ui,
     pub look: &'a Look,
     pub mode: Mode,
@@ -78,6 +81,11 @@ pub struct HitMap {
     /// lines that name a pair
     pub pairs: Vec<(Rect, (usize, usize))>,
     pub slider: Option<Rect>,
+    /// headings of the table of fits, and its rows
+    pub columns: Vec<(Rect, Column)>,
+    pub fit_rows: Vec<(Rect, usize)>,
+    /// list of a fit's residuals, and its largest scroll
+    pub residuals: Option<(Rect, usize)>,
     /// roots, relays and sets of the Fans tab, and a root's fan where one lies
     pub entries: Vec<(Rect, (usize, Option<usize>))>,
     /// the fans of the chosen root

@@ -3,6 +3,7 @@
 mod braille;
 pub mod curve;
 pub mod fan_chart;
+pub mod fit_curve;
 pub mod heat;
 pub mod matrix;
 #[cfg(test)]
