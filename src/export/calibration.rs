@@ -19,7 +19,11 @@ pub(super) const FORMAT: (&str, u32) = ("toposcope.calibration", 1);
 /// How the end of a repeat is seen, as `transport::timed` does it.
 const COMPLETION: &str = "the receiver's: a repeat ends when its acknowledgement that every byte is in its buffer reaches the sender, \
      one after each window; half the median of 32 empty round trips, measured before each probe, is taken off for each \
-     acknowledgement and told as ack_seconds; a local copy ends when the copy returns, without acknowledgement";
+     acknowledgement and told as ack_seconds; a local copy ends when the copy returns, without acknowledgement. Transfers at the \
+     same time (duplex, fan_in, fan_out, relay, custom) start on one word, of the fan's root or else of the lowest rank, and each \
+     ends so; a relay's sample is its sender's own time until its send is acknowledged and its receive is complete. root_seconds is \
+     the root's own time: in fan_in from its release of the senders until the last byte of all is in its buffers, in fan_out until \
+     the last acknowledgement, each with half a round trip a window taken off";
 
 /// Where the measured buffers lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -46,7 +46,7 @@ pub(super) fn fabric(text: &str, name: &str) -> Result<Fabric, FabricError> {
         }
         None => None,
     };
-    Ok(Fabric {
+    let mut fabric = Fabric {
         name: plain(name),
         about: plain(&file.about),
         seed: file.seed,
@@ -61,7 +61,11 @@ pub(super) fn fabric(text: &str, name: &str) -> Result<Fabric, FabricError> {
         noise,
         memory,
         cache,
-    })
+    };
+    if let Some(matrix) = &file.matrix {
+        fabric.matrix = reader.without_latency(matrix, &fabric)?;
+    }
+    Ok(fabric)
 }
 
 /// Checks values where they stand in the text.
@@ -207,6 +211,23 @@ impl Reader<'_> {
             }
         }
         Ok(rates)
+    }
+
+    /// The links' rates behind a matrix of bytes over time at one size.
+    fn without_latency(&self, told: &text::Matrix, fabric: &Fabric) -> Read<Option<Vec<f64>>> {
+        let (Some(at), Some(matrix)) = (&told.at, &fabric.matrix) else { return Ok(fabric.matrix.clone()) };
+        let (bytes, world) = (self.size(at)? as f64, fabric.world());
+        let link = |(cell, &rate): (usize, &f64)| {
+            let (from, to) = (cell / world, cell % world);
+            let alpha = fabric.link(from, to).alpha;
+            let left = if from == to { f64::INFINITY } else { bytes / rate - alpha };
+            if left > 0.0 {
+                return Ok(bytes / left);
+            }
+            let problem = format!("{from} to {to} would take no longer than its α of {} µs; a larger size", alpha * 1e6);
+            Err(self.source.error(&at.span(), problem))
+        };
+        matrix.iter().enumerate().map(link).collect::<Read<Vec<f64>>>().map(Some)
     }
 }
 

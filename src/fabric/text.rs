@@ -97,6 +97,9 @@ pub(super) struct BreakpointEntry {
 pub(super) struct Matrix {
     /// of one unit of a row's numbers, such as "GB/s"
     pub unit: Text,
+    /// the message size at which bytes over time are these numbers, α included, as a measured matrix is; without it they are the links'
+    /// rates
+    pub at: Option<Text>,
     /// `rows[sender][receiver]`; 0 on the diagonal
     pub rows: Spanned<Vec<Spanned<Vec<Spanned<f64>>>>>,
 }

@@ -1,8 +1,8 @@
 use serde::{Deserialize, Serialize};
 
-use super::endpoint::{Endpoint, Stop};
+use super::endpoint::{Stop, Together};
 use super::timed::{self, Outcome};
-use super::{End, Order, ProbeReport, Setup};
+use super::{End, Order, ProbeReport, Setup, TransportError};
 use crate::sweep::Buffers;
 use crate::topology::Placement;
 
@@ -47,7 +47,7 @@ pub struct Agent<E> {
     buffers: Buffers,
 }
 
-impl<E: Endpoint> Agent<E> {
+impl<E: Together> Agent<E> {
     /// An agent over one rank's endpoint.
     pub fn new(endpoint: E) -> Self {
         Self { endpoint, buffers: Buffers::default() }
@@ -58,27 +58,33 @@ impl<E: Endpoint> Agent<E> {
         &mut self.endpoint
     }
 
-    /// Get ready for a sweep; collective.
+    /// Get ready for a sweep; collective. The reason why not.
     pub fn prepare(&mut self, setup: &Setup) -> Option<String> {
         self.buffers = setup.buffers;
-        self.endpoint.prepare(setup).err().map(|error| error.to_string())
+        self.endpoint.prepare(setup).err().map(|error| match error {
+            // Rank and bytes are told by the engine.
+            TransportError::Memory { reason, .. } => reason,
+            other => other.to_string(),
+        })
     }
 
-    /// This rank's side of a probe. The sender brings the repeats, the receiver the check of the payload.
+    /// This rank's side of a probe. Senders bring the repeats, receivers the check of the payload, a fan's root its own times.
     pub fn obey(&mut self, order: &Order) -> ProbeReport {
         let outcome = timed::run(&mut self.endpoint, order, self.buffers);
         let end = end_of(&outcome, order, self.endpoint.rank());
-        ProbeReport { probe: order.probe.id, repeats: outcome.repeats, root_seconds: Vec::new(), end }
+        ProbeReport { probe: order.probe.id, repeats: outcome.repeats, root_seconds: outcome.root_seconds, end }
     }
 }
 
 fn end_of(outcome: &Outcome, order: &Order, rank: usize) -> End {
     match (&outcome.stop, &outcome.corrupt) {
         (Some(Stop::Deadline), _) => End::Timeout(format!(
-            "rank {rank} saw no completion within {} s, {} of {} repeats done",
+            "rank {rank} saw no completion within {} s, {} of {} repeats done{}{}",
             order.timeout,
-            outcome.repeats.len(),
-            order.probe.repeats
+            outcome.done,
+            order.probe.repeats,
+            if outcome.missing.is_empty() { "" } else { "; missing: " },
+            outcome.missing
         )),
         (Some(Stop::Failed(reason)), _) => End::Waived(format!("rank {rank}: {reason}")),
         (None, Some(reason)) => End::Corrupt(format!("rank {rank}: {reason}")),

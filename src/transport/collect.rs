@@ -37,6 +37,14 @@ impl Collector {
         !self.pending.is_empty()
     }
 
+    /// Rank 0 was in a probe of its own until now: what others have said meanwhile is still to be read.
+    pub fn listened_again(&mut self) {
+        let least = Instant::now() + Self::GRACE;
+        for pending in &mut self.pending {
+            pending.overdue = pending.overdue.max(least);
+        }
+    }
+
     /// Take one rank's report; reports of other, abandoned probes are ignored. The whole when all are there.
     pub fn report(&mut self, rank: usize, report: ProbeReport) -> Option<Report> {
         let at = self.pending.iter().position(|pending| pending.order.probe.id == report.probe)?;

@@ -1,6 +1,7 @@
 use std::time::Instant;
 
-use super::{Setup, TransportError};
+use super::{Flow, Setup, TransportError};
+use crate::sweep::Probe;
 
 /// Why a rank gave up in the middle of a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +38,7 @@ impl Window {
 }
 
 /// What one rank can do: the part of a mover that both sides of a probe run. Everything here may be inside a timed
-/// region, but for `prepare`, `clear` and `verify`.
+/// region, but for `prepare`, `begin`, `clear` and `verify`.
 ///
 /// `notify` and `await_notice` carry one word each way and are ordered with the messages between the same two ranks.
 pub trait Endpoint {
@@ -48,8 +49,8 @@ pub trait Endpoint {
     /// Bytes of each arena as prepared.
     fn arena(&self) -> usize;
     /// A probe begins; whatever is still under way from one that was given up must not be taken for its messages.
-    fn begin(&mut self, probe: u64);
-    /// Send one word.
+    fn begin(&mut self, probe: &Probe);
+    /// Send one word, below [`Together::WORDS`].
     fn notify(&mut self, to: usize, word: u64, deadline: Instant) -> Result<(), Stop>;
     /// Receive one word.
     fn await_notice(&mut self, from: usize, deadline: Instant) -> Result<u64, Stop>;
@@ -59,8 +60,39 @@ pub trait Endpoint {
     fn receive(&mut self, from: usize, window: Window, deadline: Instant) -> Result<(), Stop>;
     /// Copy a window of messages from this rank's send arena into its receive arena.
     fn copy(&mut self, window: Window, deadline: Instant) -> Result<(), Stop>;
-    /// Overwrite the receive arena where this window lands.
-    fn clear(&mut self, window: Window);
-    /// Compare the receive arena, where this window landed, with what `from` sent; the first wrong offset within a message.
-    fn verify(&mut self, from: usize, window: Window) -> Result<(), String>;
+    /// Overwrite a receive arena where this window lands.
+    fn clear(&mut self, lane: usize, window: Window);
+    /// Compare a receive arena, where this window landed, with what `from` sent; the first wrong offset within a message.
+    fn verify(&mut self, from: usize, lane: usize, window: Window) -> Result<(), String>;
+}
+
+/// What has happened to the transfers that run at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum News {
+    /// every byte of the window of this transfer is in this rank's arena; of a local copy: it is done
+    Arrived(usize),
+    /// the receiver of this transfer has acknowledged the window
+    Acknowledged(usize),
+    /// a word of [`Endpoint::notify`]
+    Word { from: usize, word: u64 },
+}
+
+/// Several transfers of a rank at the same time. Transfers are meant by their numbers; of each, one window is under way at
+/// a time. Nothing here waits: the rank asks for `news` until it has all.
+pub trait Together: Endpoint {
+    /// Words of [`Endpoint::notify`] are below this.
+    const WORDS: u64 = 1 << 62;
+
+    /// The transfers of the probe that has begun, with a window as large as any; make room for all that they need.
+    fn join(&mut self, flows: &[Flow], window: Window) -> Result<(), Stop>;
+    /// Begin to receive a window.
+    fn expect(&mut self, flow: usize, window: Window) -> Result<(), Stop>;
+    /// Begin to send a window, or to copy it.
+    fn launch(&mut self, flow: usize, window: Window) -> Result<(), Stop>;
+    /// Tell the sender that its window has arrived.
+    fn acknowledge(&mut self, flow: usize, deadline: Instant) -> Result<(), Stop>;
+    /// Further everything that is under way; one thing that has happened, if any has.
+    fn news(&mut self, deadline: Instant) -> Result<Option<News>, Stop>;
+    /// The probe ends here; what is still under way at the deadline is given up.
+    fn part(&mut self, deadline: Instant);
 }

@@ -1,11 +1,15 @@
 //! Engines (who the ranks are) and movers (how bytes travel).
 //!
 //! Rank 0 sees an [`Engine`]: it starts a probe and polls for what came of it. Each rank runs an agent, which turns an
-//! [`Order`] into timed repeats over its engine's [`Endpoint`]; the timing is written once, in `timed`.
+//! [`Order`] into timed repeats over its engine's [`Endpoint`]; the timing is written once, in `timed` for one transfer and
+//! in `together` for several.
 
 mod agent;
 mod collect;
+mod copies;
 mod endpoint;
+mod flow;
+pub mod group;
 pub mod libraries;
 #[cfg(feature = "mpi")]
 pub mod mpi;
@@ -13,10 +17,13 @@ mod payload;
 pub mod sim;
 pub mod threads;
 mod timed;
+mod together;
 
 pub use agent::{Agent, ToAgent, ToRoot};
 pub use collect::Collector;
-pub use endpoint::{Endpoint, Stop, Window};
+pub use endpoint::{Endpoint, News, Stop, Together, Window};
+pub use flow::Flow;
+pub use group::Grouped;
 
 use std::time::Duration;
 
@@ -37,6 +44,19 @@ pub struct Setup {
     pub lanes: usize,
     /// seed of the payload
     pub seed: u64,
+}
+
+impl Setup {
+    /// Bytes of a rank's buffers.
+    pub const fn memory(&self) -> u64 {
+        self.arena.saturating_mul(1 + self.lanes as u64)
+    }
+
+    /// What a rank prepares that takes no part: no buffers.
+    #[must_use]
+    pub fn idle(&self) -> Self {
+        Self { arena: 0, lanes: 0, ..self.clone() }
+    }
 }
 
 /// One probe, with all its ranks need to know.
@@ -63,7 +83,8 @@ pub struct Repeat {
     pub warmup: bool,
     /// messages moved
     pub messages: u64,
-    /// sender's start to receiver's completion, seconds, acknowledgements taken off
+    /// sender's start to receiver's completion, seconds, acknowledgements taken off; of a relay, until the sender has also
+    /// received all of its own
     pub seconds: f64,
     /// what was taken off, seconds
     pub ack_seconds: f64,
@@ -90,7 +111,9 @@ pub struct ProbeReport {
     pub probe: u64,
     /// of every transfer, in no particular order
     pub repeats: Vec<Repeat>,
-    /// fans: the root's own time for all of a repeat's messages, seconds, one a timed repeat
+    /// fans: the root's own time for all of a repeat's messages, seconds, one a timed repeat. `fan_in`: from its release of
+    /// all senders until the last byte is in its buffers; `fan_out`: until the last acknowledgement. Half a round trip a
+    /// window is taken off.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub root_seconds: Vec<f64>,
     pub end: End,
@@ -122,11 +145,14 @@ pub enum TransportError {
     #[error("the {engine} engine has no mover {mover}; it has {available}")]
     NoMover { engine: &'static str, mover: &'static str, available: String },
     /// buffers could not be had
-    #[error("rank {rank} could not allocate {bytes} bytes for its buffers: {reason}; try smaller --sizes or --window")]
+    #[error("rank {rank} could not allocate {bytes} bytes for its buffers: {reason}; try smaller --sizes, --window or --widths")]
     Memory { rank: usize, bytes: u64, reason: String },
     /// a collective step is impossible since a rank is lost
     #[error("{what} needs every rank, but rank {rank} is lost; start the job again")]
     Lost { what: &'static str, rank: usize },
+    /// no such group
+    #[error("--group: rank {rank} is named twice or is not one of this job's {world} ranks")]
+    Group { rank: usize, world: usize },
     /// the system refused
     #[error("{what}: {source}")]
     System { what: &'static str, source: std::io::Error },
@@ -145,6 +171,12 @@ pub trait Engine {
     fn movers(&self) -> &'static [MoverKind];
     /// Name and version of what carries the bytes, for the record.
     fn software(&self) -> String;
+    /// The ranks of the job that are measured, in the order of this engine's topology; empty for all of them.
+    fn group(&self) -> &[usize] {
+        &[]
+    }
+    /// From the next [`Engine::prepare`] on only these ranks get buffers; the others take part in nothing. Empty for all.
+    fn restrict(&mut self, _ranks: &[usize]) {}
     /// Get every rank ready for a sweep; collective.
     fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError>;
     /// Start probes, which run at the same time; no rank takes part in two of them. Each is reported by itself. Returns at

@@ -1,4 +1,4 @@
-//! The timed region, written once for all engines.
+//! The timed region of one transfer alone (`peer`, `local`), written once for all engines.
 //!
 //! A repeat begins when the receiver has said that it is ready, and ends when the receiver has said that every byte is
 //! there; half the median empty round trip, measured just before, is taken off for each acknowledgement (Hoefler & Belli,
@@ -6,12 +6,13 @@
 
 use std::time::{Duration, Instant};
 
-use super::endpoint::{Endpoint, Stop, Window};
-use super::{Order, Repeat};
+use super::endpoint::{Endpoint, Stop, Together, Window};
+use super::{Flow, Order, Repeat, together};
+use crate::sample::Pattern;
 use crate::sweep::Buffers;
 
 /// A sample lasts at least this long, so that the clock's resolution (tens of ns) is below a thousandth of it.
-const LONG_ENOUGH: Duration = Duration::from_micros(200);
+pub(super) const LONG_ENOUGH: Duration = Duration::from_micros(200);
 /// Windows of at most this many bytes are short: many of them make a sample.
 const SHORT: u64 = 256 << 10;
 /// Windows in one sample at most.
@@ -23,16 +24,26 @@ pub(super) const PINGS: usize = 32;
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) repeats: Vec<Repeat>,
+    /// of a fan's root: its own time for each timed repeat, seconds
+    pub(crate) root_seconds: Vec<f64>,
+    /// timed repeats that were completed
+    pub(crate) done: u32,
     pub(crate) stop: Option<Stop>,
+    /// what it waited for when it stopped, where that is known
+    pub(crate) missing: String,
     pub(crate) corrupt: Option<String>,
 }
 
-/// Run this rank's side of a probe: sender, receiver, or both for a local copy.
-pub(crate) fn run(endpoint: &mut impl Endpoint, order: &Order, buffers: Buffers) -> Outcome {
+/// Run this rank's side of a probe: sender, receiver, or both for a local copy; of several transfers, all its sides.
+pub(crate) fn run(endpoint: &mut impl Together, order: &Order, buffers: Buffers) -> Outcome {
     let deadline = Instant::now() + Duration::from_secs_f64(order.timeout);
-    let mut outcome = Outcome { repeats: Vec::with_capacity(order.probe.repeats as usize), ..Outcome::default() };
     let probe = &order.probe;
-    endpoint.begin(probe.id);
+    endpoint.begin(probe);
+    if !matches!(probe.target.pattern(), Pattern::Peer | Pattern::Local) {
+        return together::run(endpoint, order, buffers, deadline);
+    }
+    let repeats = Vec::with_capacity(order.warmup as usize + probe.repeats as usize);
+    let mut outcome = Outcome { repeats, ..Outcome::default() };
     let Some(&(from, to)) = probe.flows().first() else { return outcome };
     let slots = Slots::new(order, endpoint.arena(), buffers);
     let ran = if from == to {
@@ -47,14 +58,14 @@ pub(crate) fn run(endpoint: &mut impl Endpoint, order: &Order, buffers: Buffers)
 }
 
 /// Where the windows of a probe lie: each next one further along the arena, or always the same.
-#[derive(Clone, Copy)]
-struct Slots {
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Slots {
     window: Window,
     moving: bool,
 }
 
 impl Slots {
-    fn new(order: &Order, arena: usize, buffers: Buffers) -> Self {
+    pub(super) fn new(order: &Order, arena: usize, buffers: Buffers) -> Self {
         let bytes = usize::try_from(order.probe.bytes).unwrap_or(usize::MAX);
         let count = order.window as usize;
         let slots = (arena / Window::stride(bytes)).max(1);
@@ -65,8 +76,18 @@ impl Slots {
         Self { window: Window { bytes, count, first, slots }, moving }
     }
 
+    /// Those of one of several transfers: as far from the other ones' as the arena allows, so that none finds in the cache
+    /// what another has just used.
+    pub(super) fn of(mut self, flow: &Flow, flows: usize) -> Self {
+        if self.moving {
+            let apart = self.window.slots * flow.number / flows.max(1);
+            self.window.first = (self.window.first + apart) % self.window.slots;
+        }
+        self
+    }
+
     /// This window; the next call gives the one after it.
-    fn take(&mut self) -> Window {
+    pub(super) fn take(&mut self) -> Window {
         let window = self.window;
         if self.moving {
             self.window.first = (window.first + window.count) % window.slots;
@@ -74,8 +95,13 @@ impl Slots {
         window
     }
 
+    /// A window as it is.
+    pub(super) const fn window(&self) -> Window {
+        self.window
+    }
+
     /// One message, for the check.
-    fn single(&self) -> Window {
+    pub(super) fn single(&self) -> Window {
         Window { count: 1, ..self.window }
     }
 }
@@ -90,22 +116,18 @@ fn sender(
 ) -> Result<(), Stop> {
     let half = half_round_trip(endpoint, to, deadline)?;
     let mut shortest = Duration::MAX;
-    for _ in 0..untimed(order) {
-        shortest = shortest.min(send_windows(endpoint, to, &mut slots, 1, deadline)?);
+    for repeat in 0..untimed(order) {
+        let spent = send_windows(endpoint, to, &mut slots, 1, deadline)?;
+        shortest = shortest.min(spent);
+        if repeat < order.warmup {
+            outcome.repeats.push(Repeat { warmup: true, ..told(order, repeat, 1, spent, half) });
+        }
     }
     let windows = batch(shortest);
     for repeat in 0..order.probe.repeats {
         let spent = send_windows(endpoint, to, &mut slots, windows, deadline)?;
-        let ack_seconds = taken_off(spent, half, windows);
-        outcome.repeats.push(Repeat {
-            flow: 0,
-            repeat,
-            warmup: false,
-            messages: windows * u64::from(order.window),
-            // A transfer cannot take less than the clock can tell.
-            seconds: (spent.as_secs_f64() - ack_seconds).max(1e-9),
-            ack_seconds,
-        });
+        outcome.repeats.push(told(order, repeat, windows, spent, half));
+        outcome.done += 1;
     }
     // The check: one more message, untimed, into a cleared buffer.
     endpoint.await_notice(to, deadline)?;
@@ -133,10 +155,7 @@ fn receiver(
     deadline: Instant,
     outcome: &mut Outcome,
 ) -> Result<(), Stop> {
-    for _ in 0..PINGS {
-        endpoint.await_notice(from, deadline)?;
-        endpoint.notify(from, 0, deadline)?;
-    }
+    answer_round_trips(endpoint, from, deadline)?;
     for _ in 0..untimed(order) + order.probe.repeats {
         let windows = endpoint.await_notice(from, deadline)?;
         endpoint.notify(from, 0, deadline)?;
@@ -145,34 +164,32 @@ fn receiver(
             endpoint.notify(from, 0, deadline)?;
         }
     }
-    endpoint.clear(slots.single());
+    endpoint.clear(0, slots.single());
     endpoint.notify(from, 0, deadline)?;
     endpoint.await_notice(from, deadline)?;
     endpoint.receive(from, slots.single(), deadline)?;
-    outcome.corrupt = endpoint.verify(from, slots.single()).err();
+    outcome.corrupt = endpoint.verify(from, 0, slots.single()).err();
     Ok(())
 }
 
 fn local(endpoint: &mut impl Endpoint, order: &Order, mut slots: Slots, deadline: Instant, outcome: &mut Outcome) -> Result<(), Stop> {
     let mut shortest = Duration::MAX;
-    for _ in 0..untimed(order) {
-        shortest = shortest.min(copy_windows(endpoint, &mut slots, 1, deadline)?);
+    for repeat in 0..untimed(order) {
+        let spent = copy_windows(endpoint, &mut slots, 1, deadline)?;
+        shortest = shortest.min(spent);
+        if repeat < order.warmup {
+            outcome.repeats.push(Repeat { warmup: true, ..told(order, repeat, 1, spent, Duration::ZERO) });
+        }
     }
     let windows = batch(shortest);
     for repeat in 0..order.probe.repeats {
         let spent = copy_windows(endpoint, &mut slots, windows, deadline)?;
-        outcome.repeats.push(Repeat {
-            flow: 0,
-            repeat,
-            warmup: false,
-            messages: windows * u64::from(order.window),
-            seconds: spent.as_secs_f64().max(1e-9),
-            ack_seconds: 0.0,
-        });
+        outcome.repeats.push(told(order, repeat, windows, spent, Duration::ZERO));
+        outcome.done += 1;
     }
-    endpoint.clear(slots.single());
+    endpoint.clear(0, slots.single());
     endpoint.copy(slots.single(), deadline)?;
-    outcome.corrupt = endpoint.verify(endpoint.rank(), slots.single()).err();
+    outcome.corrupt = endpoint.verify(endpoint.rank(), 0, slots.single()).err();
     Ok(())
 }
 
@@ -184,8 +201,31 @@ fn copy_windows(endpoint: &mut impl Endpoint, slots: &mut Slots, windows: u64, d
     Ok(start.elapsed())
 }
 
-/// Half of the median empty round trip to a rank that is in `receiver`.
-fn half_round_trip(endpoint: &mut impl Endpoint, to: usize, deadline: Instant) -> Result<Duration, Stop> {
+/// A repeat of one transfer alone.
+fn told(order: &Order, repeat: u32, windows: u64, spent: Duration, half: Duration) -> Repeat {
+    let ack_seconds = taken_off(spent, half, windows);
+    Repeat {
+        flow: 0,
+        repeat,
+        warmup: false,
+        messages: windows * u64::from(order.window),
+        // A transfer cannot take less than the clock can tell.
+        seconds: (spent.as_secs_f64() - ack_seconds).max(1e-9),
+        ack_seconds,
+    }
+}
+
+/// The other side of `half_round_trip`.
+pub(super) fn answer_round_trips(endpoint: &mut impl Endpoint, from: usize, deadline: Instant) -> Result<(), Stop> {
+    for _ in 0..PINGS {
+        endpoint.await_notice(from, deadline)?;
+        endpoint.notify(from, 0, deadline)?;
+    }
+    Ok(())
+}
+
+/// Half of the median empty round trip to a rank that answers.
+pub(super) fn half_round_trip(endpoint: &mut impl Endpoint, to: usize, deadline: Instant) -> Result<Duration, Stop> {
     let mut trips = [Duration::ZERO; PINGS];
     for trip in &mut trips {
         let start = Instant::now();
@@ -200,7 +240,7 @@ fn half_round_trip(endpoint: &mut impl Endpoint, to: usize, deadline: Instant) -
 /// What of `spent` was the acknowledgements' of `windows` windows, seconds. At most half: on their way there, bytes take no
 /// less than the empty answer on its way back. (On cores shared with others the round trip may have met a time slice, of
 /// milliseconds, that the repeat did not.)
-fn taken_off(spent: Duration, half: Duration, windows: u64) -> f64 {
+pub(super) fn taken_off(spent: Duration, half: Duration, windows: u64) -> f64 {
     (half.as_secs_f64() * windows as f64).min(spent.as_secs_f64() / 2.0)
 }
 

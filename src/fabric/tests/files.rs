@@ -274,6 +274,7 @@ fn what_is_wrong_is_told_with_line_field_value_and_what_was_expected() {
             "\"4KiB\" is not above the one before",
         ),
         (more("\n[matrix]\nunit = \"GB\"\nrows = []\n"), 24, "matrix.unit", "\"GB\" is not a unit"),
+        (more("\n[matrix]\nunit = \"GB/s\"\nat = \"soon\"\nrows = []\n"), 26, "matrix.rows", "0 rows"),
         (more("\n[matrix]\nunit = \"GB/s\"\nrows = [[0, 1], [1, 0]]\n"), 25, "matrix.rows", "2 rows for 8 ranks"),
         (more("\n[[pair]]\nfrom = 0\nto = 8\nrate = \"1GB/s\"\n"), 25, "pair[0].to", "8 is not a rank of this fabric, 0 to 7"),
         (

@@ -1,31 +1,57 @@
 use std::time::Instant;
 
 use super::raw::{Arena, Comm, PutWindow, Refused, Words};
+use super::several::Several;
 use crate::sample::MoverKind;
+use crate::sweep::Probe;
 use crate::transport::payload::{self, Payload};
-use crate::transport::{Endpoint, Setup, Stop, TransportError, Window};
+use crate::transport::{Endpoint, Flow, Setup, Stop, TransportError, Window};
 
 /// Tests of a request between two looks at the clock.
 const SPINS: u32 = 64;
-/// Probes whose messages can be told apart by their tags: two tags each, below the 32767 that every library grants.
-const EPOCHS: u64 = 16_000;
+/// Probes whose messages can be told apart by their tags, where the library has tags enough.
+const EPOCHS: i32 = 16_000;
+/// Tags of a probe: one for words, and one for each transfer between the same two ranks.
+const TAGS: i32 = 32;
+const _: () = assert!(TAGS as usize == 1 + Flow::MOST_TWINS);
 
 /// One MPI process's end.
 #[derive(Debug)]
 pub(super) struct MpiEndpoint {
     rank: usize,
-    comm: Comm,
-    words: Words,
-    outgoing: Arena,
-    landing: Arena,
-    put: Option<PutWindow>,
+    pub(super) comm: Comm,
+    pub(super) words: Words,
+    /// what it sends from, and `lanes` arenas of the same size, one behind the other, that it receives into
+    pub(super) outgoing: Arena,
+    pub(super) landing: Arena,
+    pub(super) lanes: usize,
+    /// from one of those to the next, bytes; the same on all ranks
+    stride: usize,
+    pub(super) put: Option<PutWindow>,
     seed: u64,
+    /// the probe's number among those that can be told apart, and how many those are
     epoch: i32,
+    epochs: i32,
+    pub(super) several: Several,
 }
 
 impl MpiEndpoint {
     pub(super) fn new(rank: usize, comm: Comm) -> Self {
-        Self { rank, comm, words: Words::new(), outgoing: Arena::default(), landing: Arena::default(), put: None, seed: 0, epoch: 0 }
+        let epochs = (comm.largest_tag() / TAGS).clamp(1, EPOCHS);
+        Self {
+            rank,
+            comm,
+            words: Words::new(),
+            outgoing: Arena::default(),
+            landing: Arena::default(),
+            lanes: 0,
+            stride: 0,
+            put: None,
+            seed: 0,
+            epoch: 0,
+            epochs,
+            several: Several::default(),
+        }
     }
 
     /// True when a transfer that was given up may still be under way.
@@ -40,18 +66,27 @@ impl MpiEndpoint {
         }
     }
 
-    fn word_tag(&self) -> i32 {
-        2 * self.epoch
+    pub(super) fn word_tag(&self) -> i32 {
+        TAGS * self.epoch
     }
 
-    fn data_tag(&self) -> i32 {
-        2 * self.epoch + 1
+    /// Of the transfer with this number among those between the same two ranks.
+    pub(super) fn data_tag(&self, twin: usize) -> i32 {
+        TAGS * self.epoch + 1 + i32::try_from(twin).unwrap_or(0)
     }
 
-    fn allocate(&self, bytes: u64) -> Result<Vec<u8>, TransportError> {
+    /// Where a lane begins, bytes.
+    pub(super) fn base(&self, lane: usize) -> usize {
+        lane * self.stride
+    }
+
+    fn allocate(&self, size: usize, setup: &Setup) -> Result<Vec<u8>, TransportError> {
         let mut memory = Vec::new();
-        let size = usize::try_from(bytes).unwrap_or(usize::MAX);
-        memory.try_reserve_exact(size).map_err(|error| TransportError::Memory { rank: self.rank, bytes, reason: error.to_string() })?;
+        memory.try_reserve_exact(size).map_err(|error| TransportError::Memory {
+            rank: self.rank,
+            bytes: setup.memory(),
+            reason: error.to_string(),
+        })?;
         // Written here, by the process that uses it, so that the pages lie on its NUMA node.
         memory.resize(size, 0xa5);
         Ok(memory)
@@ -60,7 +95,7 @@ impl MpiEndpoint {
 
 #[cold]
 #[allow(clippy::needless_pass_by_value, reason = "for map_err")]
-fn failed(refused: Refused) -> Stop {
+pub(super) fn failed(refused: Refused) -> Stop {
     Stop::Failed(refused.to_string())
 }
 
@@ -97,7 +132,11 @@ impl Endpoint for MpiEndpoint {
         // Free first, then allocate: two sets of buffers may not fit.
         self.outgoing = Arena::default();
         self.landing = Arena::default();
-        let memory = self.allocate(setup.arena).and_then(|landing| Ok((self.allocate(setup.arena)?, landing)));
+        let size = usize::try_from(setup.arena).unwrap_or(usize::MAX);
+        self.lanes = setup.lanes;
+        self.stride = size.checked_next_multiple_of(64).unwrap_or(usize::MAX);
+        let landing = self.stride.saturating_mul(setup.lanes);
+        let memory = self.allocate(landing, setup).and_then(|landing| Ok((self.allocate(size, setup)?, landing)));
         let (mut outgoing, landing) = match memory {
             Ok(memory) => memory,
             // The others enter the collective below; this rank must, too, with what it has.
@@ -122,8 +161,8 @@ impl Endpoint for MpiEndpoint {
         self.outgoing.len()
     }
 
-    fn begin(&mut self, probe: u64) {
-        self.epoch = i32::try_from(probe % EPOCHS).unwrap_or(0);
+    fn begin(&mut self, probe: &Probe) {
+        self.epoch = i32::try_from(probe.id % u64::from(self.epochs.unsigned_abs())).unwrap_or(0);
         self.words.give_up();
     }
 
@@ -150,12 +189,13 @@ impl Endpoint for MpiEndpoint {
     fn send(&mut self, to: usize, window: Window, deadline: Instant) -> Result<(), Stop> {
         if let Some(put) = &self.put {
             for message in 0..window.count {
-                put.put(&self.outgoing, window.offset(message), window.bytes, to).map_err(failed)?;
+                let at = window.offset(message);
+                put.put(&self.outgoing, at, window.bytes, to, at).map_err(failed)?;
             }
             put.flush(to).map_err(failed)?;
             return self.notify(to, window.count as u64, deadline);
         }
-        let tag = self.data_tag();
+        let tag = self.data_tag(0);
         for message in 0..window.count {
             self.outgoing.send(&self.comm, window.offset(message), window.bytes, to, tag).map_err(failed)?;
         }
@@ -172,7 +212,7 @@ impl Endpoint for MpiEndpoint {
             self.await_notice(from, deadline)?;
             return self.put.as_ref().map_or(Ok(()), |put| put.sync().map_err(failed));
         }
-        let tag = self.data_tag();
+        let tag = self.data_tag(0);
         for message in 0..window.count {
             self.landing.receive(&self.comm, window.offset(message), window.bytes, from, tag).map_err(failed)?;
         }
@@ -193,18 +233,20 @@ impl Endpoint for MpiEndpoint {
         if Instant::now() >= deadline { Err(Stop::Deadline) } else { Ok(()) }
     }
 
-    fn clear(&mut self, window: Window) {
+    fn clear(&mut self, lane: usize, window: Window) {
+        let base = self.base(lane);
         for message in 0..window.count {
-            let at = window.offset(message);
+            let at = base + window.offset(message);
             self.landing.bytes()[at..at + window.bytes].fill(0xa5);
         }
     }
 
-    fn verify(&mut self, from: usize, window: Window) -> Result<(), String> {
+    fn verify(&mut self, from: usize, lane: usize, window: Window) -> Result<(), String> {
         // A transfer that was given up may still write here: what is found then says nothing about this probe.
         if self.landing.disturbed() {
             return Ok(());
         }
-        payload::check(self.seed, from, self.landing.bytes(), window)
+        let base = self.base(lane);
+        payload::check(self.seed, from, &self.landing.bytes()[base..], window)
     }
 }

@@ -6,6 +6,7 @@
 mod control;
 mod endpoint;
 mod raw;
+mod several;
 mod worker;
 
 use std::time::{Duration, Instant};
@@ -64,6 +65,7 @@ pub fn join(world: usize) -> Result<Role, TransportError> {
         agent,
         collector: Collector::default(),
         mine: None,
+        only: Vec::new(),
         lost: Vec::new(),
         untidy: false,
         heartbeat: Instant::now(),
@@ -89,6 +91,8 @@ pub struct Mpi {
     collector: Collector,
     /// an order in which rank 0 itself takes part, to be run by the next poll
     mine: Option<Order>,
+    /// the only ranks that get buffers; empty for all
+    only: Vec<usize>,
     lost: Vec<usize>,
     /// a transfer was given up: the library's collective end could wait for it forever
     untidy: bool,
@@ -144,6 +148,12 @@ impl Mpi {
         }
     }
 
+    /// What a rank prepares.
+    fn setup_of(&self, rank: usize, setup: &Setup) -> Setup {
+        let idle = !self.only.is_empty() && !self.only.contains(&rank);
+        if idle { setup.idle() } else { setup.clone() }
+    }
+
     fn beat(&mut self) {
         if self.heartbeat.elapsed() >= HEARTBEAT {
             self.heartbeat = Instant::now();
@@ -174,15 +184,21 @@ impl Engine for Mpi {
         version()
     }
 
+    fn restrict(&mut self, ranks: &[usize]) {
+        self.only = ranks.to_vec();
+    }
+
     fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError> {
         if let (MoverKind::MpiPut, Some(&rank)) = (setup.mover, self.lost.first()) {
             return Err(TransportError::Lost { what: "mpi_put", rank });
         }
         let mut waiting: Vec<usize> = self.others().collect();
         for rank in self.others() {
-            self.tell(rank, &ToAgent::Setup(setup.clone()))?;
+            let setup = self.setup_of(rank, setup);
+            self.tell(rank, &ToAgent::Setup(setup))?;
         }
-        let mut refused = self.agent.prepare(setup).map(|reason| TransportError::Memory { rank: 0, bytes: setup.arena, reason });
+        let own = self.setup_of(0, setup);
+        let mut refused = self.agent.prepare(&own).map(|reason| TransportError::Memory { rank: 0, bytes: setup.memory(), reason });
         let deadline = Instant::now() + ANSWER;
         let mut nap = Nap::new();
         while !waiting.is_empty() {
@@ -194,7 +210,7 @@ impl Engine for Mpi {
                 if let ToRoot::Ready { rank, error } = message {
                     waiting.retain(|&other| other != rank);
                     if let Some(reason) = error {
-                        refused.get_or_insert(TransportError::Memory { rank, bytes: setup.arena, reason });
+                        refused.get_or_insert(TransportError::Memory { rank, bytes: setup.memory(), reason });
                     }
                 }
             }
@@ -222,6 +238,7 @@ impl Engine for Mpi {
         if let Some(order) = self.mine.take() {
             let report = self.agent.obey(&order);
             reports.extend(self.collector.report(0, report));
+            self.collector.listened_again();
         }
         let end = Instant::now() + wait;
         let mut nap = Nap::new();

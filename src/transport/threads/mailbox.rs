@@ -25,6 +25,20 @@ impl Mailbox {
         self.written.store(at + 1, Ordering::Release);
     }
 
+    /// Take the next word of this probe if it is there; only the receiving thread calls this.
+    pub(super) fn try_take(&self, probe: u64, taken: &mut u64) -> Option<u64> {
+        let written = self.written.load(Ordering::Acquire);
+        *taken = (*taken).max(written.saturating_sub(DEPTH));
+        while *taken < written {
+            let slot = (*taken % DEPTH) as usize;
+            *taken += 1;
+            if self.probes[slot].load(Ordering::Relaxed) == probe {
+                return Some(self.words[slot].load(Ordering::Relaxed));
+            }
+        }
+        None
+    }
+
     /// Take the next word of this probe; only the receiving thread calls this, with its own count of words taken.
     pub(super) fn take(&self, probe: u64, taken: &mut u64, deadline: Instant) -> Result<u64, Stop> {
         let mut spins = 0_u32;
@@ -67,5 +81,8 @@ mod tests {
         assert_eq!(mailbox.take(2, &mut taken, soon), Ok(20));
         assert_eq!(mailbox.take(2, &mut taken, soon), Ok(21));
         assert_eq!(mailbox.take(2, &mut taken, Instant::now()), Err(Stop::Deadline));
+        mailbox.put(2, 22);
+        mailbox.put(3, 30);
+        assert_eq!((mailbox.try_take(3, &mut taken), mailbox.try_take(3, &mut taken)), (Some(30), None));
     }
 }

@@ -2,6 +2,9 @@
 
 mod endpoint;
 mod mailbox;
+mod several;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -28,6 +31,8 @@ pub struct Threads {
     from_agents: Receiver<ToRoot>,
     handles: Vec<JoinHandle<()>>,
     collector: Collector,
+    /// the only ranks that get buffers; empty for all
+    only: Vec<usize>,
 }
 
 impl Threads {
@@ -44,6 +49,7 @@ impl Threads {
             from_agents,
             handles: Vec::new(),
             collector: Collector::default(),
+            only: Vec::new(),
         };
         for rank in 0..ranks {
             let core = cores.get(rank % cores.len().max(1)).copied().unwrap_or(0);
@@ -106,10 +112,15 @@ impl Engine for Threads {
         format!("toposcope {} threads", env!("CARGO_PKG_VERSION"))
     }
 
+    fn restrict(&mut self, ranks: &[usize]) {
+        self.only = ranks.to_vec();
+    }
+
     fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError> {
         let world = self.to_agents.len();
         for rank in 0..world {
-            self.tell(rank, ToAgent::Setup(setup.clone()))?;
+            let idle = !self.only.is_empty() && !self.only.contains(&rank);
+            self.tell(rank, ToAgent::Setup(if idle { setup.idle() } else { setup.clone() }))?;
         }
         let deadline = Instant::now() + PREPARE;
         let mut ready = 0;
@@ -119,7 +130,7 @@ impl Engine for Threads {
                 Ok(ToRoot::Ready { rank, error }) => {
                     ready += 1;
                     if let Some(reason) = error {
-                        refused.get_or_insert(TransportError::Memory { rank, bytes: setup.arena, reason });
+                        refused.get_or_insert(TransportError::Memory { rank, bytes: setup.memory(), reason });
                     }
                 }
                 Ok(_) => {}
@@ -135,7 +146,8 @@ impl Engine for Threads {
         for order in round {
             self.collector.begin(order);
             for rank in order.probe.ranks() {
-                self.tell(rank, ToAgent::Order(order.clone()))?;
+                // A rank whose thread has ended is found lost when it does not report; its partners wait as for any other.
+                let _ = self.tell(rank, ToAgent::Order(order.clone()));
             }
         }
         Ok(())

@@ -2,16 +2,21 @@
 //! (its scopes wait for completion, which a dead link never brings) and one-sided puts (it has none).
 //!
 //! All `unsafe` of this engine stands here. The rule that makes it sound: memory that a request refers to is owned by
-//! the object that owns the request ([`Arena`], [`Message`]), and is leaked, never freed, while a request is pending.
+//! the object that owns the request ([`Arena`], [`Message`]), and is leaked, never freed, while a request is pending. Of
+//! requests that are tested together ([`Many`]) the arenas count those that refer to them.
 
 #![allow(unsafe_code, reason = "MPI is a C library; each block says why it is sound")]
 
-use std::os::raw::c_int;
+mod many;
+
+use std::os::raw::{c_int, c_void};
+
+pub(super) use many::{Many, Side};
 
 use mpi::ffi::{
-    MPI_Cancel, MPI_Comm, MPI_Datatype, MPI_Get_count, MPI_Info, MPI_Iprobe, MPI_Irecv, MPI_Isend, MPI_Put, MPI_Request, MPI_Status,
-    MPI_Test, MPI_Testall, MPI_Win, MPI_Win_create, MPI_Win_flush, MPI_Win_free, MPI_Win_lock_all, MPI_Win_sync, MPI_Win_unlock_all,
-    RSMPI_ANY_SOURCE, RSMPI_REQUEST_NULL, RSMPI_STATUS_IGNORE, RSMPI_UINT8_T,
+    MPI_Cancel, MPI_Comm, MPI_Comm_get_attr, MPI_Datatype, MPI_Get_count, MPI_Info, MPI_Iprobe, MPI_Irecv, MPI_Isend, MPI_Put, MPI_Request,
+    MPI_Status, MPI_Test, MPI_Testall, MPI_Win, MPI_Win_create, MPI_Win_flush, MPI_Win_free, MPI_Win_lock_all, MPI_Win_sync,
+    MPI_Win_unlock_all, RSMPI_ANY_SOURCE, RSMPI_REQUEST_NULL, RSMPI_STATUS_IGNORE, RSMPI_UINT8_T,
 };
 use mpi::traits::{AsRaw, Communicator};
 
@@ -67,6 +72,17 @@ impl Comm {
         // Never freed: it lives as long as the job, and freeing is collective, which a lost rank makes impossible.
         let owner = std::mem::ManuallyDrop::new(world.duplicate());
         Self { raw: owner.as_raw() }
+    }
+
+    /// The largest tag that the library takes, at least 32767.
+    pub(super) fn largest_tag(&self) -> i32 {
+        const LEAST: c_int = 32_767;
+        let (mut value, mut found): (*mut c_int, c_int) = (std::ptr::null_mut(), 0);
+        // SAFETY: of this predefined attribute the library gives the address of an int that it owns.
+        unsafe {
+            let code = MPI_Comm_get_attr(self.raw, mpi::ffi::MPI_TAG_UB.cast_signed(), (&raw mut value).cast::<c_void>(), &raw mut found);
+            if code == SUCCESS && found != 0 && !value.is_null() { (*value).max(LEAST) } else { LEAST }
+        }
     }
 
     /// A message that has come in with this tag: its source and length.
@@ -201,6 +217,29 @@ impl Words {
         checked(unsafe { MPI_Irecv(start, 8, byte(), int(from), tag, comm.raw, &raw mut self.receive) }, "MPI_Irecv")
     }
 
+    /// Start receiving a word of any rank, unless one is being received.
+    pub(super) fn listen(&mut self, comm: &Comm, tag: i32) -> Result<(), Refused> {
+        if self.receive != null_request() {
+            return Ok(());
+        }
+        let start = (&raw mut *self.incoming).cast();
+        // SAFETY: as for `post`.
+        checked(unsafe { MPI_Irecv(start, 8, byte(), RSMPI_ANY_SOURCE, tag, comm.raw, &raw mut self.receive) }, "MPI_Irecv")
+    }
+
+    /// The word that was listened for, if it is there, and who sent it.
+    #[inline]
+    pub(super) fn heard(&mut self) -> Result<Option<(usize, u64)>, Refused> {
+        let mut flag: c_int = 0;
+        // SAFETY: MPI_Status is a C struct without invalid bit patterns; the request is null or pending.
+        let source = unsafe {
+            let mut status: MPI_Status = std::mem::zeroed();
+            checked(MPI_Test(&raw mut self.receive, &raw mut flag, &raw mut status), "MPI_Test")?;
+            status.MPI_SOURCE
+        };
+        Ok((flag != 0).then_some((usize::try_from(source).unwrap_or(usize::MAX), *self.incoming)))
+    }
+
     /// The word that was posted for, if it is there.
     pub(super) fn arrived(&mut self) -> Result<Option<u64>, Refused> {
         // Not read before the library is done with it.
@@ -252,12 +291,14 @@ pub(super) struct Arena {
     requests: Vec<MPI_Request>,
     /// requests given up at a deadline, still pending as far as we know
     stale: Vec<MPI_Request>,
+    /// requests in a [`Many`] that refer to this memory
+    lent: usize,
 }
 
 impl Arena {
     /// Take over `bytes`; `window` requests will be posted at a time.
     pub(super) fn new(bytes: Vec<u8>, window: usize) -> Self {
-        Self { bytes, requests: Vec::with_capacity(window), stale: Vec::new() }
+        Self { bytes, requests: Vec::with_capacity(window), stale: Vec::new(), lent: 0 }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -267,7 +308,7 @@ impl Arena {
     /// True if the library may still read or write this memory on behalf of a probe that was given up.
     pub(super) fn disturbed(&mut self) -> bool {
         self.stale.retain_mut(|request| !matches!(test(request), Ok(true)));
-        !self.stale.is_empty()
+        !self.stale.is_empty() || self.lent > 0
     }
 
     /// The memory, for filling, clearing and checking between probes.
@@ -277,25 +318,39 @@ impl Arena {
 
     /// Start sending a part.
     pub(super) fn send(&mut self, comm: &Comm, at: usize, length: usize, to: usize, tag: i32) -> Result<(), Refused> {
-        let part = &self.bytes[at..at + length];
-        let mut request = null_request();
-        // SAFETY: the arena owns the memory, does not grow, and leaks it while requests are pending.
-        checked(unsafe { MPI_Isend(part.as_ptr().cast(), int(length), byte(), int(to), tag, comm.raw, &raw mut request) }, "MPI_Isend")?;
+        let request = self.isend(comm, at, length, to, tag)?;
         self.requests.push(request);
         Ok(())
     }
 
     /// Start receiving into a part.
     pub(super) fn receive(&mut self, comm: &Comm, at: usize, length: usize, from: usize, tag: i32) -> Result<(), Refused> {
+        let request = self.irecv(comm, at, length, from, tag)?;
+        self.requests.push(request);
+        Ok(())
+    }
+
+    /// The request must be kept with this arena.
+    #[inline]
+    fn isend(&mut self, comm: &Comm, at: usize, length: usize, to: usize, tag: i32) -> Result<MPI_Request, Refused> {
+        let part = &self.bytes[at..at + length];
+        let mut request = null_request();
+        // SAFETY: the arena owns the memory, does not grow, and leaks it while requests are pending.
+        checked(unsafe { MPI_Isend(part.as_ptr().cast(), int(length), byte(), int(to), tag, comm.raw, &raw mut request) }, "MPI_Isend")?;
+        Ok(request)
+    }
+
+    /// The request must be kept with this arena.
+    #[inline]
+    fn irecv(&mut self, comm: &Comm, at: usize, length: usize, from: usize, tag: i32) -> Result<MPI_Request, Refused> {
         let part = &mut self.bytes[at..at + length];
         let mut request = null_request();
-        // SAFETY: as for `send`.
+        // SAFETY: as for `isend`.
         checked(
             unsafe { MPI_Irecv(part.as_mut_ptr().cast(), int(length), byte(), int(from), tag, comm.raw, &raw mut request) },
             "MPI_Irecv",
         )?;
-        self.requests.push(request);
-        Ok(())
+        Ok(request)
     }
 
     /// True when all that was started is complete.
@@ -321,19 +376,24 @@ impl Arena {
 
     /// Give up what is pending: receives are cancelled where the library can, and the memory counts as disturbed until all is done.
     pub(super) fn give_up(&mut self, receives: bool) {
-        for mut request in self.requests.drain(..) {
-            if matches!(test(&mut request), Ok(true)) {
-                continue;
-            }
-            if receives {
-                // SAFETY: the request is pending.
-                unsafe {
-                    MPI_Cancel(&raw mut request);
-                }
-            }
-            self.stale.push(request);
+        for request in self.requests.drain(..) {
+            self.stale.extend(withdrawn(request, receives));
         }
     }
+}
+
+/// A request that is given up, if it is still pending.
+fn withdrawn(mut request: MPI_Request, receive: bool) -> Option<MPI_Request> {
+    if matches!(test(&mut request), Ok(true)) {
+        return None;
+    }
+    if receive {
+        // SAFETY: the request is pending.
+        unsafe {
+            MPI_Cancel(&raw mut request);
+        }
+    }
+    Some(request)
 }
 
 impl Drop for Arena {
@@ -368,12 +428,12 @@ impl PutWindow {
         }
     }
 
-    /// Put a part of `arena` at the same place in the arena of `to`.
-    pub(super) fn put(&self, arena: &Arena, at: usize, length: usize, to: usize) -> Result<(), Refused> {
+    /// Put a part of `arena` at `place` in the memory of `to`.
+    pub(super) fn put(&self, arena: &Arena, at: usize, length: usize, to: usize, place: usize) -> Result<(), Refused> {
         let part = &arena.bytes[at..at + length];
-        // SAFETY: the origin is not changed before the flush that follows; the target's arena has the same size.
+        // SAFETY: the origin is not changed before the flush that follows; the library knows the target's size.
         let code = unsafe {
-            let target = aint(at);
+            let target = aint(place);
             MPI_Put(part.as_ptr().cast(), int(length), byte(), int(to), target, int(length), byte(), self.raw)
         };
         checked(code, "MPI_Put")

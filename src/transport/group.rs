@@ -1,0 +1,129 @@
+//! Some of a job's ranks as if they were all of it: `--group`.
+
+use std::time::Duration;
+
+use super::{End, Engine, Order, Report, Setup, TransportError};
+use crate::sample::{EngineKind, MoverKind};
+use crate::sweep::Target;
+use crate::topology::Topology;
+
+/// An engine whose ranks are those of a group, numbered from 0 in the group's order. The job's other ranks sleep and have
+/// no buffers.
+#[allow(missing_debug_implementations, reason = "engines have none")]
+pub struct Grouped {
+    engine: Box<dyn Engine>,
+    /// ranks of the job, by their numbers in the group
+    group: Vec<usize>,
+    topology: Topology,
+}
+
+impl Grouped {
+    /// Only these ranks of the engine's job, each named once.
+    pub fn new(mut engine: Box<dyn Engine>, group: Vec<usize>) -> Result<Self, TransportError> {
+        let world = engine.topology().world();
+        let wrong = group.iter().enumerate().find(|&(at, &rank)| rank >= world || group[..at].contains(&rank));
+        if let Some((_, &rank)) = wrong {
+            return Err(TransportError::Group { rank, world });
+        }
+        let mut topology = engine.topology().clone();
+        topology.ranks = group.iter().map(|&rank| engine.topology().ranks[rank].clone()).collect();
+        for (number, placement) in topology.ranks.iter_mut().enumerate() {
+            placement.rank = number;
+        }
+        engine.restrict(&group);
+        Ok(Self { engine, group, topology })
+    }
+
+    /// A rank of the job, given its number in the group.
+    fn of_job(&self, number: usize) -> usize {
+        // A number that the group has not is no rank of the job, either.
+        self.group.get(number).copied().unwrap_or(usize::MAX)
+    }
+
+    fn order(&self, order: &Order) -> Order {
+        let mut order = order.clone();
+        match &mut order.probe.target {
+            Target::Pair(cell) => (cell.from, cell.to) = (self.of_job(cell.from), self.of_job(cell.to)),
+            Target::Group(group) => {
+                group.root = group.root.map(|root| self.of_job(root));
+                group.peers.iter_mut().for_each(|peer| *peer = self.of_job(*peer));
+            }
+        }
+        for (from, to) in &mut order.probe.flows {
+            (*from, *to) = (self.of_job(*from), self.of_job(*to));
+        }
+        order
+    }
+
+    /// Ranks tell of each other by the job's numbers: say so.
+    fn reason(&self, reason: String) -> String {
+        let same = self.group.iter().enumerate().all(|(number, &rank)| number == rank);
+        if same { reason } else { format!("by the job's numbers of ranks: {reason}") }
+    }
+
+    fn report(&self, report: Report) -> Report {
+        let number = |rank: usize| self.group.iter().position(|&own| own == rank);
+        match report {
+            Report::Probe(mut report) => {
+                report.end = match report.end {
+                    End::Complete => End::Complete,
+                    End::Timeout(reason) => End::Timeout(self.reason(reason)),
+                    End::Corrupt(reason) => End::Corrupt(self.reason(reason)),
+                    End::Waived(reason) => End::Waived(self.reason(reason)),
+                };
+                Report::Probe(report)
+            }
+            Report::Lost { rank, reason } => match number(rank) {
+                Some(number) => Report::Lost { rank: number, reason: self.reason(reason) },
+                None => Report::Log { rank: 0, line: format!("rank {rank} of the job, outside the group, is lost: {reason}") },
+            },
+            Report::Log { rank, line } => match number(rank) {
+                Some(number) => Report::Log { rank: number, line },
+                None => Report::Log { rank: 0, line: format!("rank {rank} of the job, outside the group: {line}") },
+            },
+        }
+    }
+}
+
+impl Engine for Grouped {
+    fn kind(&self) -> EngineKind {
+        self.engine.kind()
+    }
+
+    fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    fn movers(&self) -> &'static [MoverKind] {
+        self.engine.movers()
+    }
+
+    fn software(&self) -> String {
+        self.engine.software()
+    }
+
+    fn group(&self) -> &[usize] {
+        &self.group
+    }
+
+    fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError> {
+        self.engine.prepare(setup)
+    }
+
+    fn start(&mut self, round: &[Order]) -> Result<(), TransportError> {
+        let orders: Vec<Order> = round.iter().map(|order| self.order(order)).collect();
+        self.engine.start(&orders)
+    }
+
+    fn poll(&mut self, wait: Duration) -> Vec<Report> {
+        self.engine.poll(wait).into_iter().map(|report| self.report(report)).collect()
+    }
+
+    fn finish(&mut self) {
+        self.engine.finish();
+    }
+
+    fn clock(&self) -> Option<f64> {
+        self.engine.clock()
+    }
+}
