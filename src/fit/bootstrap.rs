@@ -12,8 +12,8 @@
 //!
 //! - it is too wide for a few repeats, by a nearly constant factor: [`Center::scale`];
 //! - it is itself uncertain, so the quantile is Student's, with the degrees of freedom of a sum of variances (Satterthwaite,
-//!   "An approximate distribution of estimates of variance components", Biometrics 1946), as Bonett & Price do for a linear
-//!   function of medians ("Statistical inference for a linear function of medians", Psychological Methods 2002);
+//!   "An approximate distribution of estimates of variance components", Biometrics 1946). Bonett & Price add up such variances,
+//!   from order statistics too, for any linear function of medians (Psychological Methods 2002);
 //! - the line is not linear in the medians: [`Free::influence`] is its derivative, and what is not allowed (α < 0) is cut off.
 //!
 //! Coverage of 95 % intervals, over 10,000 runs each with 2, 3, 5 and 9 sizes, 6 to 50 repeats, noise alike or tenfold different
