@@ -46,10 +46,12 @@ fn relay(id: u64, ranks: usize, shift: usize) -> Order {
     group(id, Group::relay(shift), &flows)
 }
 
-/// A rank that may send later than it was told to.
+/// A rank that may send later than it was told to, or nothing.
 struct Late {
     own: ThreadEndpoint,
     by: Duration,
+    /// it moves no bytes, and says that it did
+    lies: bool,
     /// what it has to send, and when it does
     waiting: Option<(Instant, usize, Window)>,
 }
@@ -101,6 +103,7 @@ impl Together for Late {
         self.own.expect(flow, window)
     }
     fn launch(&mut self, flow: usize, window: Window) -> Result<(), Stop> {
+        let window = if self.lies { Window { bytes: 0, ..window } } else { window };
         if self.by.is_zero() {
             return self.own.launch(flow, window);
         }
@@ -126,7 +129,9 @@ type Agents = Vec<Agent<Late>>;
 fn agents(world: usize, setup: &Setup) -> Agents {
     let shared = Arc::new(Shared::new(world));
     let mut agents: Agents = (0..world)
-        .map(|rank| Agent::new(Late { own: ThreadEndpoint::new(rank, Arc::clone(&shared)), by: Duration::ZERO, waiting: None }))
+        .map(|rank| {
+            Agent::new(Late { own: ThreadEndpoint::new(rank, Arc::clone(&shared)), by: Duration::ZERO, lies: false, waiting: None })
+        })
         .collect();
     for agent in &mut agents {
         assert_eq!(agent.prepare(setup), None);
@@ -319,6 +324,35 @@ fn a_wrong_payload_is_found_in_whatever_transfer_it_is() {
         let good = each.iter().filter(|report| report.end == End::Complete).count();
         assert_eq!(good, order.probe.ranks().len() - hit.len(), "{each:?}");
     }
+}
+
+#[test]
+fn bytes_of_an_earlier_probe_are_not_taken_for_those_of_this_one() {
+    let setup = Setup { buffers: Buffers::Reuse, ..setup(1 << 20, 2) };
+    let mut agents = agents(3, &setup);
+    for order in [fan_in(1, 0, &[1, 2]), group(2, Group::custom(1), &[(1, 1), (1, 2)])] {
+        whole(&order, &measured(&mut agents, &order));
+    }
+    agents[1].endpoint().lies = true;
+    for (order, told) in [(fan_in(3, 0, &[1, 2]), "1→0: byte 0"), (group(4, Group::custom(1), &[(1, 1), (1, 2)]), "1→1: byte 0")] {
+        let (_, each) = obeyed(&mut agents, &order.probe.ranks(), &order);
+        let corrupt = |report: &ProbeReport| matches!(&report.end, End::Corrupt(reason) if reason.contains(told));
+        assert!(each.iter().any(corrupt), "{each:?}");
+    }
+}
+
+#[test]
+fn ranks_that_take_no_part_have_no_buffers() {
+    let mut engine = Threads::start(3).unwrap();
+    engine.restrict(&[2, 0]);
+    engine.prepare(&setup(1 << 20, 1)).unwrap();
+    let (good, wrong) = (pair(1, Pattern::Duplex, 0, 2), pair(2, Pattern::Duplex, 0, 1));
+    engine.start(std::slice::from_ref(&good)).unwrap();
+    whole(&good, report_of(&told(&mut engine, 1), 1));
+    engine.start(std::slice::from_ref(&wrong)).unwrap();
+    let reports = told(&mut engine, 1);
+    assert!(matches!(&report_of(&reports, 2).end, End::Waived(reason) if reason.contains("rank 1 has no arena")), "{reports:?}");
+    engine.finish();
 }
 
 #[test]
