@@ -34,6 +34,7 @@ fn header(world: usize) -> Header {
         name: "bench".to_owned(),
         started: String::new(),
         engine: EngineKind::Mpi,
+        group: Vec::new(),
         settings: SweepSettings::default(),
         topology: Topology { ranks: ranks.collect() },
         software: BTreeMap::new(),

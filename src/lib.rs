@@ -10,14 +10,15 @@
 //! 5  launch  measure  export            do things: own the terminal, run the sweep, write files
 //! 4  session                            Event (what happened), Command (what is wanted), Model (fold of events), store
 //! 2  fit  transport                     samples -> summaries; engines and movers
-//! 1  discover  sweep  matrix  ramp      the system -> placement; patterns -> probes; N x N tables; value -> colour
+//! 1  discover  fabric  sweep  matrix    the system -> placement; a machine described, who gets how much; patterns -> probes;
+//!    ramp                               N x N tables; value -> colour
 //! 0  units  topology  sample            the words of the field; no I/O
 //! ```
 //!
 //! # What is not done
 //!
 //! - No room below 6 knows a colour name or a key.
-//! - `fit`, `sweep` and `matrix` do no I/O. Only `discover`, `transport`, `launch`, `config`, `session::store`, `export`
+//! - `fabric`, `fit`, `sweep` and `matrix` do no I/O. Only `discover`, `transport`, `launch`, `config`, `session::store`, `export`
 //!   and `cli` touch files, processes or the environment.
 //! - `tui` never calls MPI. Drawing takes `&`, never `&mut`. `Model` is built only by `apply(Event)`.
 //! - `unsafe` stands only in the movers that call C, each with its reason. No `unwrap` and no panic outside tests.
@@ -27,6 +28,7 @@ pub mod cli;
 pub mod config;
 pub mod discover;
 pub mod export;
+pub mod fabric;
 pub mod fit;
 pub mod launch;
 pub mod matrix;

@@ -9,7 +9,7 @@ use serde_json::ser::{Formatter, Serializer};
 use super::file::{ExportError, io_at, write_whole};
 use crate::sample::{EngineKind, MoverKind, Pattern, Sample, Status};
 use crate::session::{GroupShot, Model};
-use crate::sweep::{Buffers, Group};
+use crate::sweep::{Buffers, Enough, Group};
 use crate::topology::{Placement, Topology};
 use crate::units::plain;
 
@@ -48,7 +48,8 @@ pub struct Calibration {
     pub format: String,
     /// ranks of the job
     pub world: usize,
-    /// ranks that were measured, ascending
+    /// ranks that were measured, ascending; where only a group of a larger job took part, the job's own numbers of the
+    /// ranks 0.. that everything else in here names
     pub group: Vec<usize>,
     /// index into `topology.hosts`, one a rank
     pub node_of: Vec<usize>,
@@ -67,8 +68,29 @@ pub struct Calibration {
     pub started: String,
     /// message sizes, bytes, ascending
     pub sizes: Vec<u64>,
-    /// timed repeats asked for each pair and size
+    /// timed repeats asked for each target and size: exactly, or with `ci` at most
     pub repeats: u32,
+    /// half-width of the median's 95 % interval that was asked for, as a share of the median; 0 for a fixed number of repeats
+    #[serde(default)]
+    pub ci: f64,
+    /// longest time asked for, seconds; 0 for none
+    #[serde(default)]
+    pub budget: f64,
+    /// one probe at a time, always; else rounds of probes that do not disturb each other
+    #[serde(default)]
+    pub isolated: bool,
+    /// pairs asked for from each rank; 0 for all
+    #[serde(default)]
+    pub pairs: usize,
+    /// widths of fans asked for; empty where the hosts decided
+    #[serde(default)]
+    pub widths: Vec<usize>,
+    /// shifts of relays asked for
+    #[serde(default)]
+    pub shifts: Vec<usize>,
+    /// pairs and groups, times sizes, by what ended their repeats
+    #[serde(default)]
+    pub enough: BTreeMap<Enough, u64>,
     /// untimed repeats before the timed ones
     pub warmup: u32,
     /// messages outstanding at a time
@@ -109,13 +131,19 @@ pub fn calibration(model: &Model) -> Result<Calibration, ExportError> {
     }
     // Cells come in no order of their own; a stable sort keeps the order of arrival where two samples share a place.
     samples.sort_by(|a, b| place(a).cmp(&place(b)));
+    let mut enough = BTreeMap::new();
+    let pairs = model.cells.iter().flat_map(|(_, sizes)| sizes).filter_map(|size| size.enough);
+    let groups = model.groups.iter().flat_map(|(_, sizes)| sizes).filter_map(|size| size.enough);
+    for why in pairs.chain(groups) {
+        *enough.entry(why).or_insert(0) += 1;
+    }
     let mut software = header.software.clone();
     software.insert("toposcope".to_owned(), header.program.clone());
     let cache = topology.ranks.iter().map(|placement| placement.cache).max().unwrap_or(0);
     Ok(Calibration {
         format: format!("{}/{}", FORMAT.0, FORMAT.1),
         world: model.world(),
-        group: settings.ranks_of(model.world()),
+        group: if header.group.is_empty() { settings.ranks_of(model.world()) } else { header.group.clone() },
         node_of: topology.node_of(),
         placement: topology.ranks.clone(),
         engine: header.engine,
@@ -126,6 +154,13 @@ pub fn calibration(model: &Model) -> Result<Calibration, ExportError> {
         started: header.started.clone(),
         sizes: settings.sizes.clone(),
         repeats: settings.repeats,
+        ci: settings.ci,
+        budget: settings.budget,
+        isolated: settings.isolated,
+        pairs: settings.pairs,
+        widths: settings.widths.clone(),
+        shifts: settings.shifts.clone(),
+        enough,
         warmup: settings.warmup,
         window: settings.window,
         buffers: settings.buffers,
@@ -211,8 +246,13 @@ pub fn read_calibration(path: &Path) -> Result<Calibration, ExportError> {
 impl Calibration {
     /// Write as JSON: one key a line, and in lists of objects one object a line.
     pub fn write(&self, mut out: impl Write) -> io::Result<()> {
-        self.serialize(&mut Serializer::with_formatter(&mut out, Lines::default()))?;
+        write_lines(self, &mut out)?;
         out.write_all(b"\n")
+    }
+
+    /// The ranks that were measured, as samples number them.
+    pub fn ranks(&self) -> Vec<usize> {
+        if self.group.len() == self.world { (0..self.world).collect() } else { self.group.clone() }
     }
 
     /// Where the ranks sit.
@@ -244,7 +284,8 @@ impl Calibration {
         if let Some((rank, node)) = self.node_of.iter().enumerate().find(|&(_, &node)| node >= hosts) {
             return refuse(format!("node_of[{rank}]"), node.to_string(), format!("an index below {hosts} (topology.hosts)"));
         }
-        if let Some((at, rank)) = self.group.iter().enumerate().find(|&(_, &rank)| rank >= world) {
+        let whole = self.group.len() == world;
+        if let Some((at, rank)) = self.group.iter().enumerate().find(|&(_, &rank)| !whole && rank >= world) {
             return refuse(format!("group[{at}]"), rank.to_string(), format!("a rank below {world} (world)"));
         }
         if let Some((at, placement)) = self.placement.iter().enumerate().find(|&(at, placement)| placement.rank != at) {
@@ -270,6 +311,11 @@ impl Calibration {
         }
         Ok(())
     }
+}
+
+/// JSON with one key of the document a line, and one object of its lists.
+pub(super) fn write_lines(document: &impl Serialize, out: impl Write) -> io::Result<()> {
+    Ok(document.serialize(&mut Serializer::with_formatter(out, Lines::default()))?)
 }
 
 /// One key of the document a line, one object of its lists a line, the rest without spaces.

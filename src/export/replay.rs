@@ -27,6 +27,12 @@ impl Calibration {
             mover: self.mover,
             buffers: self.buffers,
             arena: self.arena,
+            ci: self.ci,
+            budget: self.budget,
+            isolated: self.isolated,
+            pairs: self.pairs,
+            widths: self.widths.clone(),
+            shifts: self.shifts.clone(),
             ..SweepSettings::default()
         };
         let mut model = Model::new(Header {
@@ -35,6 +41,11 @@ impl Calibration {
             name: "calibration".to_owned(),
             started: self.started.clone(),
             engine: self.engine,
+            group: if self.group.iter().copied().eq(0..self.world) || self.group.len() < self.world {
+                Vec::new()
+            } else {
+                self.group.clone()
+            },
             settings: settings.clone(),
             topology: self.placed(),
             software,

@@ -21,6 +21,9 @@ pub struct Header {
     /// start of the session, RFC 3339, UTC
     pub started: String,
     pub engine: EngineKind,
+    /// the job's own numbers of the ranks, where only a group of the job takes part; empty for all of it
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub group: Vec<usize>,
     /// what the job was started to measure; what was measured stands in the events
     #[serde(default)]
     pub settings: SweepSettings,

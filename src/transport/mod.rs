@@ -14,6 +14,7 @@ pub mod libraries;
 #[cfg(feature = "mpi")]
 pub mod mpi;
 mod payload;
+pub mod sim;
 pub mod threads;
 mod timed;
 mod together;

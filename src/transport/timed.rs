@@ -18,7 +18,7 @@ const SHORT: u64 = 256 << 10;
 /// Windows in one sample at most.
 const MOST_WINDOWS: u64 = 10_000;
 /// Empty round trips measured before each probe.
-const PINGS: usize = 32;
+pub(super) const PINGS: usize = 32;
 
 /// What one side of a probe brings home.
 #[derive(Debug, Default)]

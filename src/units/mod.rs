@@ -3,10 +3,12 @@
 //! Bandwidth is bytes per second, decimal: 1 GB/s = 1e9 B/s. Sizes are binary: 1 KiB = 1024 B.
 
 mod rank_set;
+mod rate;
 mod size;
 mod text;
 
 pub use rank_set::parse_ranks;
+pub use rate::{parse_rate, parse_seconds};
 pub use size::{format_size, parse_size, parse_sizes};
 pub use text::{format_duration, format_gbps, format_ranks, format_seconds, plain};
 

@@ -250,3 +250,89 @@ fn the_table_tells_rates_intervals_asymmetry_and_states() {
     assert_eq!((waived("bandwidth_best_GBps"), waived("min_s"), waived("median_s")), ("", "", ""));
     assert_eq!((waived("waived"), waived("asymmetry_ln_ratio")), ("7", ""));
 }
+
+#[test]
+fn every_pattern_passes_the_schemas_and_reads_back() {
+    let events = validator(EVENT_SCHEMA);
+    for record in made::grouped() {
+        let line = serde_json::to_value(&record).unwrap();
+        assert!(events.is_valid(&line), "{line}");
+        assert_eq!(serde_json::from_value::<toposcope::session::Record>(line).unwrap(), record);
+    }
+    let written = calibration(&made::model(&made::grouped())).unwrap();
+    // Three repeats and a warm-up of 2 + 2 + 3 + 2 transfers.
+    assert_eq!(written.samples.len(), 9 * 4);
+    assert_eq!(faults(CALIBRATION_SCHEMA, &serde_json::to_value(&written).unwrap()), [""; 0]);
+    assert_eq!(calibration(&written.to_model()).unwrap().samples, written.samples);
+    for change in [
+        (|s| drop(s.as_object_mut().unwrap().remove("peers"))) as fn(&mut Value),
+        |s| s["shift"] = json!(1),
+        |s| s["pattern"] = json!("peer"),
+    ] {
+        let mut document = serde_json::to_value(&written).unwrap();
+        let fan = document["samples"].as_array_mut().unwrap().iter_mut().find(|sample| sample["pattern"] == "fan_in").unwrap();
+        change(fan);
+        assert!(!faults(CALIBRATION_SCHEMA, &document).is_empty());
+    }
+}
+
+#[test]
+fn the_reference_gets_its_own_field_names() {
+    let written = calibration(&made::model(&made::grouped())).unwrap();
+    let document = serde_json::to_value(toposcope::export::deepspeed(&written)).unwrap();
+    let of =
+        |pattern: &str| document["samples"].as_array().unwrap().iter().filter(|s| s["pattern"] == pattern).cloned().collect::<Vec<_>>();
+    // Warm-ups and the custom set stay away; a duplex is two ways of one pair.
+    assert_eq!((of("peer").len(), of("fan_in").len(), of("relay").len(), of("custom").len()), (6, 6, 9, 0));
+    assert!(of("peer").iter().all(|sample| sample["both_ways"] == true));
+    assert_eq!(document["fan_widths"], json!([2]));
+    let one_message = 2.0 * f64::from(1 << 20) / 1e9;
+    let fan = &of("fan_in")[0];
+    assert_eq!((&fan["root"], &fan["peers"], &fan["width"], &fan["to_process"]), (&json!(0), &json!([1, 2]), &json!(2), &json!(0)));
+    assert!((fan["root_seconds"].as_f64().unwrap() - one_message).abs() < 1e-9, "{fan}");
+    let relay = of("relay").into_iter().find(|sample| sample["process"] == 0).unwrap();
+    // Rank 0 receives from 2, of another host, and sends to 1, of its own.
+    assert_eq!((&relay["from_process"], &relay["to_process"]), (&json!(2), &json!(1)));
+    assert_eq!((&relay["receive_path"], &relay["send_path"]), (&json!("inter_node"), &json!("intra_node")));
+}
+
+#[test]
+fn fits_pass_their_schema_and_keep_to_the_samples() {
+    let model = made::model(&made::records());
+    let fits = toposcope::session::fits(&model, Some(&toposcope::fit::Confidence::new(0.95)));
+    let mut text = Vec::new();
+    toposcope::export::write_json(&fits, &mut text).unwrap();
+    let document: Value = serde_json::from_slice(&text).unwrap();
+    assert_eq!(faults(toposcope::export::FITS_SCHEMA, &document), [""; 0]);
+    let of = |key: Value| document.as_array().unwrap().iter().find(|fit| fit["pattern"] == "peer" && fit["key"] == key).cloned();
+    // 2 → 0 is a fifth as fast as the rest of its class.
+    let slow = of(json!({"from": 2, "to": 0})).unwrap();
+    assert!((slow["gbps"].as_f64().unwrap() - 0.2).abs() < 0.01, "{slow}");
+    let class = of(json!({"path": "inter_node"})).unwrap();
+    assert_eq!((&class["spread"]["min_key"], &class["spread"]["count"]), (&json!({"from": 2, "to": 0}), &json!(4)));
+    // 1 → 2 timed out at one of its two sizes but for two repeats: still a fit, without an interval.
+    assert_eq!(of(json!({"from": 1, "to": 2})).unwrap()["gbps_ci"], Value::Null);
+    for change in
+        [(|fit| fit["key"]["speed"] = json!(1)) as fn(&mut Value), |fit| drop(fit.as_object_mut().unwrap().remove("max_rel_error"))]
+    {
+        let mut broken = document.clone();
+        change(&mut broken[0]);
+        assert!(!faults(toposcope::export::FITS_SCHEMA, &broken).is_empty());
+    }
+}
+
+#[test]
+fn a_profile_for_taccl_has_its_matrices_receiver_first() {
+    let model = made::model(&made::records());
+    let fits = toposcope::session::fits(&model, None);
+    // Two ranks on one host, one on another: TACCL has no such machine.
+    let refused = toposcope::export::taccl("x", &made::topology(), &fits, 1 << 20).unwrap_err().to_string();
+    assert!(refused.contains("as many ranks each"), "{refused}");
+    let mut even = made::topology();
+    even.ranks.truncate(2);
+    let profile = serde_json::to_value(toposcope::export::taccl("x", &even, &fits, 1 << 20).unwrap()).unwrap();
+    // 10 GB/s: 1 MiB in 104.9 µs.
+    let beta = profile["node_betas_list"][0].as_f64().unwrap();
+    assert!((beta - 104.86).abs() < 1.0, "{profile}");
+    assert_eq!((&profile["gpus_per_node"], &profile["links"]), (&json!(2), &Value::Null));
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use toposcope::sample::{EngineKind, MoverKind, Pattern, Sample, Status};
 use toposcope::session::{Event, Header, Model, Outcome, Record};
-use toposcope::sweep::{Cell, Probe, SweepSettings};
+use toposcope::sweep::{Cell, Enough, Group, Probe, SweepSettings, Target};
 use toposcope::topology::{Placement, Topology};
 
 /// Ranks 0 and 1 on one host, rank 2 on another.
@@ -29,6 +29,7 @@ pub fn header() -> Header {
         name: "lab-2x3-20250101".to_owned(),
         started: "2025-01-01T10:00:00Z".to_owned(),
         engine: EngineKind::Mpi,
+        group: Vec::new(),
         settings: settings(),
         topology: topology(),
         software: BTreeMap::from([("mpi".to_owned(), "Open MPI 4.1.4".to_owned())]),
@@ -123,4 +124,45 @@ pub fn model(records: &[Record]) -> Model {
         model.apply(record);
     }
     model
+}
+
+/// Probes of every pattern with several transfers, one size, after [`records`]: duplex 0↔1, fan-in 0 ← 1,2 (the root takes
+/// twice the time of a peer), relay +1 over three ranks, and a custom set of 0→1 and 2→1.
+pub fn grouped() -> Vec<Record> {
+    let mut records = vec![Record {
+        t: 0.0,
+        event: Event::SweepStarted { settings: SweepSettings { patterns: Pattern::ALL.to_vec(), ..settings() }, resumed: false },
+    }];
+    let pair = Target::Pair(Cell { pattern: Pattern::Duplex, from: 0, to: 1 });
+    let targets = [
+        (pair, vec![]),
+        (Target::Group(Group::fan(Pattern::FanIn, 0, vec![1, 2])), vec![(1, 0), (2, 0)]),
+        (Target::Group(Group::relay(1)), vec![(0, 1), (1, 2), (2, 0)]),
+        (Target::Group(Group::custom(4)), vec![(0, 1), (2, 1)]),
+    ];
+    for (id, (target, flows)) in (0..).zip(targets) {
+        let probe = Probe { target, flows, ..Probe::pair(id, Cell { pattern: Pattern::Peer, from: 0, to: 1 }, 1 << 20, 3) };
+        let mut samples = Vec::new();
+        for (from, to) in probe.flows() {
+            for repeat in 0..4 {
+                let mut sample = sample(&probe, repeat, 1e9);
+                (sample.from, sample.to, sample.path) = (from, to, topology().path(from, to));
+                (sample.warmup, sample.repeat) = (repeat == 0, repeat.saturating_sub(1));
+                if let Target::Group(group) = &probe.target {
+                    (sample.root, sample.shift, sample.set) = (group.root, group.shift, group.set);
+                    sample.peers.clone_from(&group.peers);
+                    sample.width = group.root.map(|_| group.peers.len());
+                    sample.root_seconds = group.root.and(sample.seconds).map(|seconds| 2.0 * seconds);
+                    if group.pattern == Pattern::Relay {
+                        sample.receive_path = Some(topology().path((from + 2) % 3, from));
+                        sample.send_path = Some(sample.path);
+                    }
+                }
+                samples.push(sample);
+            }
+        }
+        records.push(Record { t: 1.0 + id as f64, event: Event::ProbeStarted { probe: probe.clone() } });
+        records.push(Record { t: 1.5 + id as f64, event: Event::ProbeDone { probe: id, samples, enough: Some(Enough::Repeats) } });
+    }
+    records
 }

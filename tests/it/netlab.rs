@@ -1,5 +1,6 @@
 //! The network laboratory, and the program in it.
 
+mod flows;
 mod lab;
 #[cfg(feature = "mpi")]
 mod sweeps;
@@ -86,4 +87,57 @@ fn a_command_that_takes_too_long_is_ended() {
     let ran = lab.run(lab.on(1, "sleep").arg("1000"), Duration::from_millis(300));
     assert!(ran.status.is_none(), "{ran:?}");
     assert_eq!(lab.processes(), [0; 0]);
+}
+
+/// Every limit has a rate of its own, so that a rate tells which of them bound.
+#[test]
+fn eight_hosts_behind_a_trunk_get_what_was_set() {
+    let Some(lab) = Lab::with_trunk(4, 4) else { return };
+    for host in 1..=8 {
+        lab.shape_out(host, if host == 1 { 300 } else { 400 });
+        lab.shape_in(host, if host == 5 { 250 } else { 400 });
+    }
+    lab.shape_trunk(0, 350);
+    lab.shape_trunk(1, 200);
+    let cases: [(&str, &[flows::Pair], u32); 7] = [
+        ("a pair behind one bridge", &[(2, 3)], 400),
+        ("a pair across", &[(2, 6)], 350),
+        ("a pair back", &[(6, 2)], 200),
+        ("pairs that share nothing", &[(2, 3), (4, 1), (6, 7)], 3 * 400),
+        ("pairs across share the trunk", &[(2, 6), (3, 7), (4, 8)], 350),
+        ("a fan-in shares what its root receives", &[(6, 5), (7, 5), (8, 5)], 250),
+        ("a fan-out shares what its root sends", &[(1, 2), (1, 3), (1, 4)], 300),
+    ];
+    for (what, pairs, mbit) in cases {
+        // Of three: a core may be away for a moment.
+        let mut shares: Vec<f64> = (0..3).map(|_| flows::together(&lab, pairs) / payload_rate(mbit)).collect();
+        shares.sort_by(f64::total_cmp);
+        assert!((shares[1] - 1.0).abs() < 0.04, "{what}: {shares:.3?} of what was set");
+    }
+    // The trunk's two directions are apart.
+    let both = flows::run(&lab, &[(2, 6), (7, 3)]);
+    for (seconds, mbit) in both.into_iter().zip([350, 200]) {
+        let share = flows::FLOW as f64 / seconds / payload_rate(mbit);
+        assert!((share - 1.0).abs() < 0.1, "{share:.3} of {mbit} Mbit/s");
+    }
+}
+
+#[test]
+fn a_lab_with_a_trunk_is_removed_when_its_test_fails() {
+    let Some(lab) = Lab::with_trunk(4, 4) else { return };
+    let prefix = format!("toposcope-lab-{}-", std::process::id());
+    assert_eq!(spaces().matches(&prefix).count(), 9, "eight hosts and the switches: {}", spaces());
+    let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+        let _lab = lab;
+        std::panic::resume_unwind(Box::new("a test that fails"));
+    }));
+    assert!(failed.is_err());
+    assert!(!spaces().contains(&prefix), "{}", spaces());
+}
+
+#[test]
+fn a_ninth_host_is_refused() {
+    for lab in [|| Lab::new(9), || Lab::with_trunk(4, 5)] {
+        assert!(std::panic::catch_unwind(lab).is_err());
+    }
 }

@@ -1,0 +1,7 @@
+//! The room as a whole.
+#![allow(clippy::float_cmp, reason = "figures that pass through unchanged are compared exactly")]
+
+mod files;
+mod fluid;
+mod machines;
+mod shares;
