@@ -35,7 +35,18 @@ fn start(place: &Place, words: &[&str], arguments: &str) -> Term {
 
 fn samples(place: &Place) -> usize {
     let records = store::read(&place.session()).unwrap().records;
-    records.iter().map(|record| if let Event::ProbeDone { samples, .. } = &record.event { samples.len() } else { 0 }).sum()
+    records
+        .iter()
+        .map(
+            |record| {
+                if let Event::ProbeDone { samples, .. } = &record.event {
+                    samples.iter().filter(|sample| !sample.warmup).count()
+                } else {
+                    0
+                }
+            },
+        )
+        .sum()
 }
 
 /// A sweep by keys, the matrix full, and out.
