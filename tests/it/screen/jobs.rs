@@ -125,7 +125,7 @@ fn a_job_without_a_terminal_is_attached_to(mpi: &Mpi) {
     let mut first = attach(&place);
     first.see("start this sweep");
     // The form begins with the job's settings; what is typed into it wins.
-    first.press("kkkkkkkk ");
+    first.press("kkkkkkkkkk ");
     first.press("\x154KiB,64KiB\r");
     first.see("4KiB,64KiB");
     first.press("\r");
