@@ -153,7 +153,8 @@ fn facts(scene: &Scene<'_>, columns: usize) -> Vec<Line<'static>> {
         None if size.is_none() => lines.push(Line::from(span(" not measured", look.dim()))),
         None => {}
     }
-    if let Some(small) = scene.model.cells.get(scene.view.key.cell(from, to), key.small).filter(|small| small.count > 0 && key.small != key.bytes) {
+    let smallest = scene.model.cells.sizes_of(key.cell(from, to)).first();
+    if let Some(small) = smallest.filter(|small| small.count > 0 && small.bytes < key.bytes) {
         lines.push(row("smallest", text(format!("{}, {}", format_seconds(small.median), format_size(small.bytes)))));
     }
     if let Some(size) = size {
