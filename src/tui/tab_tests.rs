@@ -197,7 +197,7 @@ fn a_fan_is_told_with_its_pairs_and_what_bounds_it() {
     // 1 <- [2, 3] 55.2: one pair alone is as fast.
     press(&mut app, "j");
     let screen = shown(&mut app);
-    assert!(screen.contains("fan_in 1 ← 2-3") && screen.contains("55.1 GB/s") && screen.contains("served in turn (c = 1.02)"), "{screen}");
+    assert!(screen.contains("fan_in 1 ← 2-3") && screen.contains("55.1 GB/s") && screen.contains("served in turn (c 1.02)"), "{screen}");
     // 3 <- [4..7] 27.9.
     press(&mut app, "j j l");
     let screen = shown(&mut app);
@@ -256,7 +256,7 @@ fn the_matrix_shows_what_both_ways_at_once_leave() {
     // Words, units and colours are of the pattern shown: the slowest pair is 3.6 × 0.84.
     assert!(duplex.contains("duplex 3.02") || duplex.contains("duplex 3.0"), "the legend names it: {duplex}");
     // A warm-up, an outlier, neighbours of the same round and why it ended.
-    for told in ["warm-up", "outlier", "shared", "4 of 8 alone"] {
+    for told in ["warm-up", "outlier", "shared", "4 of 8 alone, all done"] {
         assert!(duplex.contains(told), "{told}: {duplex}");
     }
     app.ui.matrix.metric = Metric::DuplexRatio;

@@ -155,8 +155,8 @@ fn residuals(scene: &Scene<'_>, detail: &Detail, buf: &mut Buffer, area: Rect, h
         let [size, time, fit, off] = texts;
         format!(" {}{}{}{}", right(size, 8), right(time, 9), if fitted { right(fit, 9) } else { String::new() }, right(off, 7))
     };
-    let heading = format!("{}{more}", line(["size", "median", "fit", "off %"]));
-    put(buf, area, 0, &Line::from(span(cut(&heading, usize::from(area.width)), look.dim())));
+    let heading = fit_parts(&[line(["size", "median", "fit", "off %"]), more], usize::from(area.width));
+    put(buf, area, 0, &Line::from(span(heading, look.dim())));
     for (y, point) in (1_u16..).zip(detail.points.get(range).unwrap_or(&[])) {
         let off = off(detail, point.bytes, point.seconds);
         let text = line([
