@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::hint::black_box;
 
-use crossterm::event::{Event as Input, KeyCode, KeyEvent};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use crossterm::event::{Event as Input, KeyCode, KeyEvent};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use toposcope::matrix::Metric;

@@ -98,6 +98,15 @@ impl Topology {
     }
 }
 
+/// [`Topology::path`] from [`Topology::node_of`], for those who ask a million times.
+pub fn path_of(node_of: &[usize], from: usize, to: usize) -> PathClass {
+    match (from == to, node_of.get(from), node_of.get(to)) {
+        (true, ..) => PathClass::Local,
+        (_, Some(a), Some(b)) if a == b => PathClass::IntraNode,
+        _ => PathClass::InterNode,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,5 +137,8 @@ mod tests {
         assert_eq!(topology.path(1, 1), PathClass::Local);
         assert_eq!(topology.path(0, 2), PathClass::IntraNode);
         assert_eq!(topology.path(0, 1), PathClass::InterNode);
+        for (from, to) in (0..4).flat_map(|from| (0..4).map(move |to| (from, to))) {
+            assert_eq!(path_of(&topology.node_of(), from, to), topology.path(from, to), "{from} {to}");
+        }
     }
 }

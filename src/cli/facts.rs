@@ -32,6 +32,27 @@ pub(super) fn placement(topology: &Topology, json: bool) -> String {
     text
 }
 
+/// The fabrics that come with the program, or one of them as its file.
+pub(super) fn fabrics(name: Option<&str>) -> Result<u8> {
+    use crate::fabric::Fabric;
+    if let Some(name) = name {
+        let Some(text) = Fabric::shipped_text(name) else {
+            anyhow::bail!("{name:?} is not one of {}", Fabric::names().collect::<Vec<_>>().join(", "));
+        };
+        print(text);
+        return Ok(FINE);
+    }
+    let mut text = String::new();
+    for name in Fabric::names() {
+        if let Some(fabric) = Fabric::shipped(name).transpose()? {
+            let _ = writeln!(text, "{name:16} {:>5} ranks  {}", fabric.world(), fabric.about());
+        }
+    }
+    text.push_str("\ntoposcope sweep --engine sim --fabric NAME simulates one; toposcope fabrics NAME prints its file to start from\n");
+    print(&text);
+    Ok(FINE)
+}
+
 /// What this build and this machine can do.
 pub(super) fn doctor(json: bool) -> Result<u8> {
     let mut text = Vec::new();
@@ -71,6 +92,7 @@ pub(super) fn themes() -> Result<u8> {
 pub(super) fn schema(of: SchemaOf) -> u8 {
     print(match of {
         SchemaOf::Calibration => crate::export::CALIBRATION_SCHEMA,
+        SchemaOf::Fits => crate::export::FITS_SCHEMA,
         SchemaOf::Header => crate::session::HEADER_SCHEMA,
         SchemaOf::Event => crate::session::EVENT_SCHEMA,
     });

@@ -8,8 +8,9 @@ use anyhow::{Context, Result, bail};
 use super::args::Format;
 use super::{FINE, print};
 use crate::export;
-use crate::session::Model;
+use crate::fit::Confidence;
 use crate::session::store::{self, Recorded};
+use crate::session::{self, Model};
 
 /// What `toposcope export` was asked for.
 pub(super) struct Wanted {
@@ -18,6 +19,7 @@ pub(super) struct Wanted {
     pub(super) metric: String,
     pub(super) size: Option<String>,
     pub(super) cells: String,
+    pub(super) chunk: String,
 }
 
 /// The facts of a recorded session, as it ended.
@@ -45,6 +47,13 @@ pub(super) fn export(global: &super::args::Global, source: &Path, wanted: &Wante
             }
         }
         Format::Calibration => export::write_calibration(&model, &wanted.out)?,
+        Format::Taccl => {
+            let chunk = crate::units::parse_size(&wanted.chunk).context("--chunk")?;
+            let fits = session::fits(&model, None);
+            export::write_taccl(&export::taccl(&model.header.name, &model.header.topology, &fits, chunk)?, &wanted.out)?;
+        }
+        Format::Fits => export::write_fits(&session::fits(&model, Some(&Confidence::new(0.95))), &wanted.out)?,
+        Format::FitsCsv => export::write_fits_csv(&session::fits(&model, Some(&Confidence::new(0.95))), &wanted.out)?,
         Format::Csv => export::write_csv(&model, &wanted.out)?,
         Format::Svg => {
             let picture = picture(global, &model, wanted)?;

@@ -7,6 +7,7 @@ mod begin;
 mod doctor;
 mod facts;
 mod files;
+mod fit;
 mod job;
 mod live;
 #[cfg(feature = "tui")]
@@ -70,9 +71,11 @@ fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {
         Some(Commands::Run(run)) => job::run(&global, &run),
         Some(Commands::Attach { socket }) => job::attach(&global, socket.as_deref()),
         Some(Commands::Open { session }) => files::open(&global, &session),
-        Some(Commands::Export { session, format, out, metric, size, cells }) => {
-            files::export(&global, &session, &files::Wanted { format, out, metric, size, cells })
+        Some(Commands::Export { session, format, out, metric, size, cells, chunk }) => {
+            files::export(&global, &session, &files::Wanted { format, out, metric, size, cells, chunk })
         }
+        Some(Commands::Fit { source, json, all }) => fit::fit(&source, json, all),
+        Some(Commands::Fabrics { name }) => facts::fabrics(name.as_deref()),
         Some(Commands::Doctor { json }) => facts::doctor(json),
         Some(Commands::Keys) => facts::keys(),
         Some(Commands::Themes) => facts::themes(),

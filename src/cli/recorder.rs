@@ -16,6 +16,8 @@ pub(super) struct Recorder {
     store: Store,
     model: Model,
     clock: Instant,
+    /// the last time that the engine's own clock told, if it has one
+    stamp: Option<f64>,
     /// time of the session before this job took it up, seconds
     before: f64,
     inbox: Option<Inbox>,
@@ -43,7 +45,7 @@ impl Recorder {
             guard.status(&status);
         }
         let before = model.now;
-        Self { store, model, clock: Instant::now(), before, inbox: None, guard, status, grown: Vec::new(), failed: None }
+        Self { store, model, clock: Instant::now(), stamp: None, before, inbox: None, guard, status, grown: Vec::new(), failed: None }
     }
 
     /// Also hand records to a screen.
@@ -77,9 +79,17 @@ impl Recorder {
         self.store.events_path()
     }
 
+    /// Take in an event of the engine's, which happened at this time of its own clock if it has one, seconds.
+    pub(super) fn record_at(&mut self, stamp: Option<f64>, event: Event) {
+        self.stamp = stamp.or(self.stamp);
+        self.record(event);
+    }
+
     /// Take in an event: on disk before anywhere else.
     pub(super) fn record(&mut self, event: Event) {
-        let record = Record { t: self.before + self.clock.elapsed().as_secs_f64(), event };
+        // A clock that is not ours does not go on between its own events.
+        let now = self.stamp.unwrap_or_else(|| self.clock.elapsed().as_secs_f64());
+        let record = Record { t: self.before + now, event };
         self.write(&record);
         self.model.apply(&record);
         self.note(&record.event);

@@ -17,6 +17,9 @@ pub enum ExportError {
     /// well-formed, but at odds with itself
     #[error("{}: {at} is {found}, expected {expected}", path.display())]
     Invalid { path: PathBuf, at: String, found: String, expected: String },
+    /// the fits or the machine do not give what a topology profile holds
+    #[error("no TACCL profile: {why}")]
+    NoProfile { why: String },
     /// written by a later program
     #[error("{} has format {found}, this program reads {ours} and its minor versions; read it with a later toposcope", path.display())]
     Newer { path: PathBuf, found: String, ours: String },

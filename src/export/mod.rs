@@ -4,13 +4,19 @@ mod calibration;
 mod csv;
 mod deepspeed;
 mod file;
+mod fits;
 mod replay;
 pub mod svg;
+mod taccl;
 
 pub use calibration::{Calibration, Hosts, Memory, calibration, read_calibration, write_calibration};
 pub use csv::{csv, write_csv};
 pub use deepspeed::{DeepSpeed, deepspeed, write_deepspeed};
 pub use file::ExportError;
+pub use fits::{write_fits, write_fits_csv, write_json};
+pub use taccl::{Taccl, taccl, write_taccl};
 
 /// JSON Schema (draft 2020-12) of a calibration as this version writes it.
 pub const CALIBRATION_SCHEMA: &str = include_str!("schema/calibration.json");
+/// JSON Schema (draft 2020-12) of the fits as this version writes them.
+pub const FITS_SCHEMA: &str = include_str!("schema/fits.json");

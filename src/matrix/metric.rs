@@ -158,6 +158,9 @@ mod tests {
     #[test]
     fn a_spread_of_nothing_is_a_value_and_a_ratio_of_nothing_is_none() {
         assert!(Metric::Spread.accepts(0.0) && !Metric::Spread.accepts(-0.1) && !Metric::DuplexRatio.accepts(0.0));
-        assert!(Metric::DuplexRatio.badness(0.5) > Metric::DuplexRatio.badness(0.9) && Metric::Spread.badness(0.5) > Metric::Spread.badness(0.1));
+        assert!(
+            Metric::DuplexRatio.badness(0.5) > Metric::DuplexRatio.badness(0.9)
+                && Metric::Spread.badness(0.5) > Metric::Spread.badness(0.1)
+        );
     }
 }

@@ -1,31 +1,33 @@
 use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use super::planner::Planner;
 use super::{Gate, samples};
-use crate::sample::{Pattern, Status};
+use crate::sample::{Pattern, Sample, Status};
 use crate::session::{Command, Event, Outcome};
-use crate::sweep::{Cell, Probe, Sweep, SweepSettings, Target, estimate, lanes};
+use crate::sweep::{Cell, Done, Enough, Hosts, Knowledge, Probe, SweepSettings, Target, estimate, lanes};
 use crate::transport::{End, Engine, Order, ProbeReport, Report, Setup};
 use crate::units::format_size;
 
-/// Where events go: the store, the screen, the socket.
-pub type Sink<'a> = dyn FnMut(Event) + 'a;
+/// Where events go: the store, the screen, the socket. With the engine's own time, if it has one, seconds.
+pub type Sink<'a> = dyn FnMut(Option<f64>, Event) + 'a;
 
 /// How often the conductor looks after the ranks while nothing is measured.
 const IDLE: Duration = Duration::from_millis(100);
 /// Probes of a pair that may time out without one good repeat before the rest of that pair is waived.
 const PATIENCE: u32 = 2;
+/// Ranks up to which warm-ups are kept, flagged: of more ranks they would be most of what a session holds.
+const WARMUPS: usize = 256;
 
 /// A sweep to begin with.
 #[derive(Debug, Clone)]
 pub struct Start {
     pub settings: SweepSettings,
-    /// repeats that the session already has: target, bytes, their numbers
-    pub done: Vec<(Target, u64, Vec<u32>)>,
-    /// newest take of each target that was measured again
-    pub takes: Vec<(Target, u32)>,
+    /// what the session already has
+    pub done: Vec<Done>,
     /// true when it takes up a session
     pub resumed: bool,
 }
@@ -33,7 +35,7 @@ pub struct Start {
 impl Start {
     /// A sweep of its own.
     pub fn new(settings: SweepSettings) -> Self {
-        Self { settings, done: Vec::new(), takes: Vec::new(), resumed: false }
+        Self { settings, done: Vec::new(), resumed: false }
     }
 }
 
@@ -46,12 +48,14 @@ pub struct Conductor<'a> {
     gate: Arc<Gate>,
     /// lines that rank 0's own process printed
     printed: Box<dyn FnMut() -> Vec<String> + 'a>,
+    /// what is known beforehand of who disturbs whom; hosts alone if nothing is
+    knowledge: Option<Rc<dyn Knowledge>>,
     sweep: Option<Active>,
+    /// the sweep that ended last, for re-measurements
+    ended: Option<Active>,
     lost: BTreeMap<usize, String>,
-    takes: HashMap<Target, u32>,
     next_probe: u64,
-    /// settings that the ranks are ready for
-    last: Option<SweepSettings>,
+    born: Instant,
     /// something was not measured as asked
     blemished: bool,
 }
@@ -59,10 +63,30 @@ pub struct Conductor<'a> {
 /// The sweep under way.
 struct Active {
     settings: SweepSettings,
-    sweep: Sweep,
+    planner: Planner,
     paused: bool,
+    /// time that its rounds took, seconds
+    spent: f64,
     /// timed-out probes of cells that have no good repeat yet
     hung: HashMap<Target, u32>,
+}
+
+impl Active {
+    /// True if the time that the person gave is used up, and the first picture is there.
+    fn over_budget(&self) -> bool {
+        self.settings.budget > 0.0 && self.spent >= self.settings.budget && self.planner.has_picture()
+    }
+
+    /// What a sweep has not reached when its time is up.
+    fn left(&self) -> String {
+        let (left, all) = self.planner.unsettled();
+        let goal = if self.settings.ci > 0.0 {
+            format!("within ±{} % of their median", self.settings.ci * 100.0)
+        } else {
+            format!("measured {} times", self.settings.repeats)
+        };
+        format!("the budget of {} s is used up: {left} of {all} targets x sizes are not {goal}", self.settings.budget)
+    }
 }
 
 impl<'a> Conductor<'a> {
@@ -72,7 +96,7 @@ impl<'a> Conductor<'a> {
         commands: Receiver<Command>,
         gate: Arc<Gate>,
         next_probe: u64,
-        sink: impl FnMut(Event) + 'a,
+        sink: impl FnMut(Option<f64>, Event) + 'a,
         printed: impl FnMut() -> Vec<String> + 'a,
     ) -> Self {
         Self {
@@ -81,13 +105,19 @@ impl<'a> Conductor<'a> {
             sink: Box::new(sink),
             gate,
             printed: Box::new(printed),
+            knowledge: None,
             sweep: None,
+            ended: None,
             lost: BTreeMap::new(),
-            takes: HashMap::new(),
             next_probe,
-            last: None,
+            born: Instant::now(),
             blemished: false,
         }
+    }
+
+    /// Use what is known of who disturbs whom instead of what hosts alone tell.
+    pub fn know(&mut self, knowledge: Rc<dyn Knowledge>) {
+        self.knowledge = Some(knowledge);
     }
 
     /// The engine, for leaving.
@@ -144,12 +174,16 @@ impl<'a> Conductor<'a> {
 
     fn tell_printed(&mut self) {
         for line in (self.printed)() {
-            (self.sink)(Event::Log { rank: 0, line });
+            self.tell(Event::Log { rank: 0, line });
         }
     }
 
+    fn tell(&mut self, event: Event) {
+        (self.sink)(self.engine.clock(), event);
+    }
+
     fn notice(&mut self, text: impl Into<String>) {
-        (self.sink)(Event::Notice { text: text.into() });
+        self.tell(Event::Notice { text: text.into() });
     }
 
     fn obey(&mut self, command: Command) {
@@ -172,22 +206,36 @@ impl<'a> Conductor<'a> {
     fn set_paused(&mut self, paused: bool) {
         if let Some(active) = self.sweep.as_mut().filter(|active| active.paused != paused) {
             active.paused = paused;
-            (self.sink)(if paused { Event::Paused } else { Event::Continued });
+            self.tell(if paused { Event::Paused } else { Event::Continued });
         }
     }
 
     fn begin(&mut self, start: Start) {
-        let Start { settings, done, takes, resumed } = start;
-        self.takes = takes.into_iter().collect();
+        let Start { settings, done, resumed } = start;
         if let Err(refusal) = self.ready(&settings) {
             self.blemished = true;
             self.notice(format!("the sweep was not started: {refusal}"));
             return;
         }
-        let sweep = Sweep::new(&settings, self.engine.topology(), done, self.next_probe);
-        (self.sink)(Event::SweepStarted { settings: settings.clone(), resumed });
-        self.last = Some(settings.clone());
-        self.sweep = Some(Active { settings, sweep, paused: false, hung: HashMap::new() });
+        let topology = self.engine.topology();
+        let knowledge = self.knowledge.clone().unwrap_or_else(|| Rc::new(Hosts::new(topology)));
+        let planner = Planner::new(&settings, topology, knowledge, done, self.next_probe);
+        self.tell(Event::SweepStarted { settings: settings.clone(), resumed });
+        self.ended = None;
+        self.sweep = Some(Active { settings, planner, paused: false, spent: 0.0, hung: HashMap::new() });
+        self.tell_planned();
+    }
+
+    /// What the planner has to say.
+    fn tell_planned(&mut self) {
+        let Some(active) = &mut self.sweep else { return };
+        let (foreseen, words) = (active.planner.foreseen(), active.planner.words());
+        for (bytes, repeats) in foreseen {
+            self.tell(Event::Foreseen { bytes, repeats });
+        }
+        for text in words {
+            self.notice(text);
+        }
     }
 
     /// Check the settings and get every rank's buffers ready.
@@ -198,12 +246,10 @@ impl<'a> Conductor<'a> {
             let names: Vec<_> = self.engine.movers().iter().map(|mover| mover.name()).collect();
             return Err(format!("mover = {}: this engine has {}", settings.mover.name(), names.join(", ")));
         }
-        if let Some((host, wanted, available)) = estimate(settings, topology, |_| 1e9).does_not_fit() {
-            return Err(format!(
-                "the buffers need {} on {host}, which has {} to spare; lower --sizes, --window or --arena",
-                format_size(wanted),
-                format_size(available)
-            ));
+        let estimate = estimate(settings, topology, |_| 1e9);
+        if let Some((host, wanted, available)) = estimate.does_not_fit() {
+            let (wanted, available) = (format_size(wanted), format_size(available));
+            return Err(format!("the buffers need {wanted} on {host}, which has {available} to spare; {}", estimate.advice()));
         }
         let cache = topology.ranks.iter().map(|placement| placement.cache).max().unwrap_or(0);
         let arena = settings.arena_bytes(cache);
@@ -213,20 +259,21 @@ impl<'a> Conductor<'a> {
     }
 
     fn end(&mut self, outcome: Outcome, reason: &str) {
-        if let Some(active) = self.sweep.take() {
-            self.next_probe = active.sweep.next_id();
-            (self.sink)(Event::SweepEnded { outcome, reason: reason.to_owned() });
+        if let Some(mut active) = self.sweep.take() {
+            self.next_probe = active.planner.next_id();
+            active.planner.stop();
+            self.ended = Some(active);
+            self.tell(Event::SweepEnded { outcome, reason: reason.to_owned() });
         }
     }
 
     fn remeasure(&mut self, cells: &[Cell], bytes: Option<u64>) {
         if self.sweep.is_none() {
-            let Some(settings) = self.last.clone() else {
+            let Some(ended) = self.ended.take() else {
                 self.notice("nothing to measure again: start a sweep first");
                 return;
             };
-            let sweep = Sweep::nothing(&settings, self.engine.topology(), self.next_probe);
-            self.sweep = Some(Active { settings, sweep, paused: false, hung: HashMap::new() });
+            self.sweep = Some(Active { paused: false, ..ended });
         }
         let world = self.engine.topology().world();
         let mut targets: Vec<Target> = cells
@@ -243,37 +290,48 @@ impl<'a> Conductor<'a> {
             .collect();
         targets.sort_unstable();
         targets.dedup();
-        let known: Vec<(Target, u32)> = targets
-            .into_iter()
-            .map(|target| {
-                let take = self.takes.entry(target.clone()).or_insert(0);
-                *take += 1;
-                (target, *take)
-            })
-            .collect();
         if let Some(active) = &mut self.sweep {
-            let sizes = if bytes.is_some() { 1 } else { active.settings.sizes.len() as u64 };
-            let repeats = known.len() as u64 * sizes * u64::from(active.settings.repeats);
-            active.sweep.remeasure(&known, bytes);
-            (self.sink)(Event::Remeasure { cells: known.len() as u64, repeats });
+            let repeats = active.planner.remeasure(&targets, bytes);
+            self.tell(Event::Remeasure { cells: targets.len() as u64, repeats });
+            self.tell_planned();
         }
     }
 
     /// One round, from orders to samples.
     fn step(&mut self) {
         let Some(active) = &mut self.sweep else { return };
-        let Some(mut round) = active.sweep.next_round() else {
+        if active.over_budget() && !active.planner.has_urgent() {
+            let reason = active.left();
+            self.end(Outcome::Complete, &reason);
+            return;
+        }
+        let Some(mut round) = active.planner.next_round() else {
+            self.tell_planned();
             self.end(Outcome::Complete, "");
             return;
         };
+        self.tell_planned();
+        let begin = self.now();
         round.retain(|probe| self.worth_asking(probe));
-        for probe in &round {
-            (self.sink)(Event::ProbeStarted { probe: probe.clone() });
+        // Those left out may have been its only company.
+        let isolated = round.len() == 1;
+        for probe in &mut round {
+            probe.isolated = isolated;
+            self.tell(Event::ProbeStarted { probe: probe.clone() });
         }
         if !round.is_empty() {
-            self.measure(&round);
+            self.measure(&round, begin);
+        }
+        let spent = self.now() - begin;
+        if let Some(active) = &mut self.sweep {
+            active.spent += spent;
         }
         self.tell_printed();
+    }
+
+    /// Seconds on the clock that budgets are measured by.
+    fn now(&self) -> f64 {
+        self.engine.clock().unwrap_or_else(|| self.born.elapsed().as_secs_f64())
     }
 
     /// False, with a state for each of its repeats, for a probe that cannot come to anything.
@@ -288,17 +346,19 @@ impl<'a> Conductor<'a> {
             return true;
         };
         let report = ProbeReport { probe: probe.id, repeats: Vec::new(), root_seconds: Vec::new(), end };
-        let samples = samples::of_report(probe, self.engine.topology(), &report);
-        self.blemished = true;
-        (self.sink)(Event::ProbeDone { probe: probe.id, samples, enough: None });
+        self.done(probe, &report, false);
         false
     }
 
-    fn measure(&mut self, round: &[Probe]) {
+    fn measure(&mut self, round: &[Probe], begin: f64) {
         let Some(active) = &self.sweep else { return };
         let settings = &active.settings;
-        let order =
-            |probe: &Probe| Order { probe: probe.clone(), window: settings.window, warmup: settings.warmup, timeout: settings.timeout };
+        let order = |probe: &Probe| Order {
+            probe: probe.clone(),
+            window: settings.window,
+            warmup: settings.warmup,
+            timeout: active.planner.timeout(probe),
+        };
         let orders: Vec<Order> = round.iter().map(order).collect();
         let topology = self.engine.topology();
         // The screen and the socket live on rank 0's host; probes between other hosts do not mind them.
@@ -326,11 +386,15 @@ impl<'a> Conductor<'a> {
         if quiet {
             self.gate.open();
         }
+        let spent = self.now() - begin;
+        let budget =
+            self.sweep.as_ref().is_some_and(|active| active.settings.budget > 0.0 && active.spent + spent >= active.settings.budget);
+        let probes: HashMap<u64, &Probe> = round.iter().map(|probe| (probe.id, probe)).collect();
         for report in reports {
             match report {
                 Report::Probe(report) => {
-                    if let Some(probe) = round.iter().find(|probe| probe.id == report.probe) {
-                        self.done(probe, &report);
+                    if let Some(probe) = probes.get(&report.probe) {
+                        self.done(probe, &report, budget);
                     }
                 }
                 other => self.take(other),
@@ -338,28 +402,33 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    fn done(&mut self, probe: &Probe, report: &ProbeReport) {
-        let samples = samples::of_report(probe, self.engine.topology(), report);
+    /// What came of a probe; `budget`: there is no time for more.
+    fn done(&mut self, probe: &Probe, report: &ProbeReport, budget: bool) {
+        let mut samples = samples::of_report(probe, self.engine.topology(), report);
         self.blemished |= samples.iter().any(|sample| sample.status != Status::Ok);
+        let mut enough = None;
         if let Some(active) = &mut self.sweep {
             let longest = report.repeats.iter().map(|repeat| repeat.seconds + repeat.ack_seconds).reduce(f64::max);
-            if let Some(longest) = longest {
+            if longest.is_some() {
                 active.hung.remove(&probe.target);
-                active.sweep.observe(probe, longest);
             } else if matches!(report.end, End::Timeout(_)) {
                 *active.hung.entry(probe.target.clone()).or_insert(0) += 1;
             }
+            enough = active.planner.observe(probe, &samples::series(probe, &samples), longest).or(budget.then_some(Enough::Budget));
         }
-        (self.sink)(Event::ProbeDone { probe: probe.id, samples, enough: None });
+        if self.engine.topology().world() > WARMUPS {
+            samples.retain(|sample: &Sample| !sample.warmup);
+        }
+        self.tell(Event::ProbeDone { probe: probe.id, samples, enough });
     }
 
     fn take(&mut self, report: Report) {
         match report {
-            Report::Log { rank, line } => (self.sink)(Event::Log { rank, line }),
+            Report::Log { rank, line } => self.tell(Event::Log { rank, line }),
             Report::Lost { rank, reason } => {
                 self.blemished = true;
                 self.lost.insert(rank, reason.clone());
-                (self.sink)(Event::RankLost { rank, reason });
+                self.tell(Event::RankLost { rank, reason });
             }
             // Of a probe that was given up before.
             Report::Probe(_) => {}

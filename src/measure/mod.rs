@@ -1,10 +1,13 @@
 //! Runs the sweep: probes out, samples in, events to whoever listens.
 
 mod conductor;
+mod described;
 mod gate;
+mod planner;
 mod samples;
 #[cfg(test)]
 mod tests;
 
 pub use conductor::{Conductor, Sink, Start};
+pub use described::Described;
 pub use gate::Gate;

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use crate::sample::{Pattern, Sample, Status};
 use crate::sweep::{Group, Probe, Target};
 use crate::topology::Topology;
@@ -38,6 +40,28 @@ pub(super) fn of_report(probe: &Probe, topology: &Topology, report: &ProbeReport
         }
     }
     samples
+}
+
+/// Good repeats as times that are compared and summarised, seconds a message: of a pair one series a direction; of a group one,
+/// each until the last of its transfers is through, of fans as the root saw it.
+pub(super) fn series(probe: &Probe, samples: &[Sample]) -> Vec<Vec<f64>> {
+    let of = |from: usize, to: usize| {
+        let own = samples.iter().filter(move |sample| (sample.from, sample.to) == (from, to));
+        own.filter_map(Sample::seconds_per_message).collect()
+    };
+    match &probe.target {
+        Target::Pair(_) => probe.flows().into_iter().map(|(from, to)| of(from, to)).collect(),
+        Target::Group(_) => {
+            let mut repeats: BTreeMap<u32, Option<f64>> = BTreeMap::new();
+            for sample in samples.iter().filter(|sample| !sample.warmup) {
+                let root = sample.root_seconds.map(|seconds| seconds / sample.messages.max(1) as f64);
+                let own = sample.seconds_per_message().map(|seconds| root.unwrap_or(seconds));
+                let longer = |all: &mut Option<f64>| *all = all.zip(own).map(|(all, own)| all.max(own));
+                repeats.entry(sample.repeat).and_modify(longer).or_insert(own);
+            }
+            vec![repeats.into_values().flatten().collect()]
+        }
+    }
 }
 
 /// A sample of a probe's transfer with all that is known beforehand.

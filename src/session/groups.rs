@@ -63,6 +63,19 @@ impl GroupSize {
         repeats.into_values().flatten().collect()
     }
 
+    /// Seconds of a message until the last transfer is through, one a repeat in which every transfer was good; of fans as
+    /// the root saw it.
+    pub fn completions(&self) -> Vec<f64> {
+        let mut repeats: BTreeMap<u32, Option<f64>> = BTreeMap::new();
+        for GroupShot { shot, root_seconds, .. } in self.newest().filter(|shot| !shot.shot.warmup) {
+            let root = root_seconds.map(|seconds| seconds / f64::from(shot.messages.max(1)));
+            let own = shot.seconds_per_message().map(|seconds| root.unwrap_or(seconds));
+            let longer = |all: &mut Option<f64>| *all = all.zip(own).map(|(all, own)| all.max(own));
+            repeats.entry(shot.repeat).and_modify(longer).or_insert(own);
+        }
+        repeats.into_values().flatten().collect()
+    }
+
     /// Fans: all bytes of a repeat over the root's median time, bytes per second; NaN if no repeat is good.
     pub fn aggregate(&self, group: &Group) -> f64 {
         self.bytes as f64 * group.peers.len() as f64 / median(&mut self.root_times())

@@ -5,8 +5,9 @@
 
 mod cells;
 mod command;
-mod event;
 pub mod curves;
+mod event;
+mod fits;
 mod groups;
 mod header;
 mod model;
@@ -15,6 +16,7 @@ pub mod store;
 pub use cells::{Cells, Shot, SizeCell};
 pub use command::Command;
 pub use event::{Event, Outcome, Record};
+pub use fits::{fits, observations};
 pub use groups::{GroupShot, GroupSize, Groups};
 pub use header::{FORMAT, Header};
 pub use model::{Change, LogLine, Model, Progress, Running, SweepState};

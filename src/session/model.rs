@@ -1,8 +1,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{Cells, Event, Groups, Header, Outcome, Record};
+use super::{Cells, Event, Groups, Header, Outcome, Record, SizeCell};
 use crate::sample::{Sample, Status};
-use crate::sweep::{Cell, Enough, Group, Probe, SweepSettings, Target, targets};
+use crate::sweep::{Cell, Done, Enough, Group, Probe, SweepSettings, Target, Work};
 use crate::units::plain;
 
 /// Lines of the log kept in memory; the session's file has them all.
@@ -39,6 +39,8 @@ pub struct SweepState {
     pub probes: Vec<(Probe, f64)>,
     /// one entry a size
     pub progress: Vec<Progress>,
+    /// the sweep tells how many repeats it will have taken in the end
+    pub foreseen: bool,
 }
 
 impl SweepState {
@@ -150,6 +152,9 @@ impl Model {
             }
             Event::ProbeDone { probe, samples, enough } => self.probe_done(*probe, samples, *enough, record.t),
             Event::Foreseen { bytes, repeats } => {
+                if let Some(sweep) = &mut self.sweep {
+                    sweep.foreseen = true;
+                }
                 let progress = self.sweep.iter_mut().flat_map(|sweep| &mut sweep.progress);
                 for progress in progress.filter(|progress| progress.bytes == *bytes) {
                     progress.wanted = (*repeats).max(progress.done);
@@ -161,8 +166,10 @@ impl Model {
                     if matches!(sweep.running, Running::Ended(_)) {
                         sweep.running = Running::Measuring;
                     }
-                    // Re-measurements count to the largest size's work, for want of better; they are few.
-                    if let Some(progress) = sweep.progress.last_mut() {
+                    // What is foreseen has them already. Otherwise they count to the largest size's work, for want of better.
+                    if !sweep.foreseen
+                        && let Some(progress) = sweep.progress.last_mut()
+                    {
                         progress.wanted = progress.wanted.saturating_add(*repeats);
                     }
                 }
@@ -192,11 +199,8 @@ impl Model {
     }
 
     fn sweep_started(&mut self, settings: &SweepSettings, resumed: bool) -> Change {
-        let flows: usize = targets(settings, &self.header.topology)
-            .iter()
-            .map(|(target, flows)| if flows.is_empty() { target.cells().len() } else { flows.len() })
-            .sum();
-        let wanted = (flows as u64).saturating_mul(u64::from(settings.repeats));
+        let transfers = Work::new(settings, &self.header.topology).transfers();
+        let wanted = transfers.saturating_mul(u64::from(settings.repeats));
         let progress = settings.sizes.iter().map(|&bytes| Progress { bytes, wanted, done: 0, spent: 0.0 });
         let mut state = SweepState {
             settings: settings.clone(),
@@ -204,13 +208,18 @@ impl Model {
             reason: String::new(),
             probes: Vec::new(),
             progress: progress.collect(),
+            foreseen: false,
         };
         if resumed {
             // Another job: its ranks answer until they do not.
             self.lost.clear();
-            for (_, bytes, repeats) in self.done() {
-                if let Some(progress) = state.progress.iter_mut().find(|progress| progress.bytes == bytes) {
-                    progress.done += repeats.iter().filter(|&&repeat| repeat < settings.repeats).count() as u64;
+            for done in self.done() {
+                let transfers = match &done.target {
+                    Target::Pair(_) => done.target.cells().len(),
+                    Target::Group(group) => self.groups.get(group).first().map_or(0, |size| size.flows().len()),
+                };
+                if let Some(progress) = state.progress.iter_mut().find(|progress| progress.bytes == done.bytes) {
+                    progress.done += (done.repeats.len() * transfers) as u64;
                 }
             }
         } else {
@@ -239,7 +248,9 @@ impl Model {
         if let Some(sweep) = &mut self.sweep {
             let running = sweep.probes.iter().position(|(probe, _)| probe.id == id);
             let began = running.map_or(t, |at| sweep.probes.swap_remove(at).1);
-            let slot = if first.take > 0 { sweep.progress.last_mut() } else { sweep.progress.iter_mut().find(|p| p.bytes == first.bytes) };
+            // Sessions that foresaw nothing counted re-measurements to the largest size.
+            let last = first.take > 0 && !sweep.foreseen;
+            let slot = if last { sweep.progress.last_mut() } else { sweep.progress.iter_mut().find(|p| p.bytes == first.bytes) };
             if let Some(progress) = slot {
                 let repeats = samples.iter().filter(|sample| !sample.warmup).count() as u64;
                 progress.done = (progress.done + repeats).min(progress.wanted);
@@ -269,32 +280,39 @@ impl Model {
         Change::State
     }
 
-    /// Newest take of each target that was measured again.
-    pub fn takes(&self) -> Vec<(Target, u32)> {
-        let pairs = self.cells.iter().filter_map(|(cell, sizes)| Some((target(cell)?, sizes.iter().map(|size| size.take).max()?)));
-        let groups = self.groups.iter().map(|(group, sizes)| (Target::Group(group.clone()), sizes.iter().map(|size| size.take).max()));
-        let groups = groups.filter_map(|(group, take)| Some((group, take?)));
-        pairs.chain(groups).filter(|&(_, take)| take > 0).collect()
-    }
-
-    /// Numbers of the repeats of each target and size that the sweep's own take already has, for resuming: a timed-out or
-    /// waived repeat is worth another try, so only `ok` and `corrupt` count.
-    pub fn done(&self) -> Vec<(Target, u64, Vec<u32>)> {
-        let has = |shot: &super::Shot| shot.take == 0 && !shot.warmup && matches!(shot.status, Status::Ok | Status::Corrupt);
+    /// What there is of each target and size, for resuming: the newest take's repeats. A timed-out or waived repeat is worth
+    /// another try, so only `ok` and `corrupt` count.
+    pub fn done(&self) -> Vec<Done> {
+        let has = |shot: &super::Shot, take: u32| shot.take == take && !shot.warmup && matches!(shot.status, Status::Ok | Status::Corrupt);
         let mut done = Vec::new();
         for (cell, sizes) in self.cells.iter() {
             // Both directions of a duplex are measured together.
             let Some(target) = target(cell) else { continue };
             for size in sizes {
-                let repeats = size.shots.iter().filter(|shot| has(shot)).map(|shot| shot.repeat).collect();
-                done.push((target.clone(), size.bytes, repeats));
+                let own = || size.shots.iter().filter(|shot| has(shot, size.take));
+                let times = target.cells().into_iter().filter_map(|cell| self.cells.get(cell, size.bytes)).map(SizeCell::times).collect();
+                done.push(Done {
+                    target: target.clone(),
+                    bytes: size.bytes,
+                    take: size.take,
+                    repeats: own().map(|shot| shot.repeat).collect(),
+                    times,
+                    together: own().any(|shot| !shot.isolated),
+                });
             }
         }
         for (group, sizes) in self.groups.iter() {
             for size in sizes {
                 let first = size.flows().first().copied();
-                let own = size.shots.iter().filter(|shot| Some((shot.from, shot.to)) == first && has(&shot.shot));
-                done.push((Target::Group(group.clone()), size.bytes, own.map(|shot| shot.shot.repeat).collect()));
+                let own = || size.shots.iter().filter(|shot| Some((shot.from, shot.to)) == first && has(&shot.shot, size.take));
+                done.push(Done {
+                    target: Target::Group(group.clone()),
+                    bytes: size.bytes,
+                    take: size.take,
+                    repeats: own().map(|shot| shot.shot.repeat).collect(),
+                    times: vec![size.completions()],
+                    together: own().any(|shot| !shot.shot.isolated),
+                });
             }
         }
         done

@@ -1,15 +1,19 @@
 use std::collections::HashMap;
 
-use super::targets::{Flows, targets};
-use super::{SweepSettings, Target};
+use super::{Group, SweepSettings, Work};
+use crate::sample::Pattern;
 use crate::topology::{PathClass, Topology};
+use crate::units::format_size;
+
+/// Repeats that a target and size is guessed to need when its interval decides: the fewest that have one, and some more for some.
+const TYPICAL: u32 = 8;
 
 /// What a sweep will take, told before it starts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Estimate {
-    /// cells of the matrices
+    /// cells of the matrices, and transfers of groups
     pub cells: u64,
-    /// timed repeats
+    /// timed repeats, at most
     pub samples: u64,
     /// seconds, guessed from `rate`
     pub seconds: f64,
@@ -17,107 +21,166 @@ pub struct Estimate {
     pub memory_per_rank: u64,
     /// the host that has least to spare, the memory that its ranks want and what is available there, bytes
     pub tightest: Option<(String, u64, u64)>,
+    /// what would fit there, when this does not
+    advice: String,
 }
 
 impl Estimate {
     /// The host whose memory does not hold this sweep's buffers, if one does not: host, wanted, available.
     pub fn does_not_fit(&self) -> Option<(&str, u64, u64)> {
-        // A fifth stays for MPI, the page cache and everybody else.
         self.tightest
             .as_ref()
-            .filter(|(_, wanted, available)| *wanted > available / 5 * 4)
+            .filter(|&&(_, wanted, available)| wanted > usable(available))
             .map(|(host, wanted, available)| (host.as_str(), *wanted, *available))
     }
+
+    /// What to lower so that it fits, with the figure; empty if it does.
+    pub fn advice(&self) -> &str {
+        &self.advice
+    }
+}
+
+/// A fifth stays for MPI, the page cache and everybody else.
+const fn usable(available: u64) -> u64 {
+    available / 5 * 4
 }
 
 /// Estimate a sweep's time and memory. `rate` gives bytes per second for a path, measured or guessed.
 pub fn estimate(settings: &SweepSettings, topology: &Topology, rate: impl Fn(PathClass) -> f64) -> Estimate {
-    let ranks = settings.ranks_of(topology.world());
-    let node_of = topology.node_of();
-    let hosts = topology.hosts();
-    let mut per_host = vec![0_u64; hosts.len()];
-    for &rank in &ranks {
-        if let Some(&node) = node_of.get(rank) {
-            per_host[node] += 1;
-        }
-    }
-    let targets = targets(settings, topology);
-    // Targets by how they move: several transfers at once are guessed to share the slowest one's path.
-    let mut kinds: HashMap<(PathClass, usize), u64> = HashMap::new();
-    let lanes = lanes(settings, topology);
-    let mut cells = 0;
-    for (target, flows) in &targets {
-        let ends: Vec<(usize, usize)> = match target {
-            Target::Pair(_) => target.cells().into_iter().map(|cell| (cell.from, cell.to)).collect(),
-            Target::Group(_) => flows.clone(),
-        };
-        let class = ends.iter().map(|&(from, to)| path(&node_of, from, to)).max().unwrap_or(PathClass::Local);
-        let busiest = busiest(&ends);
-        cells += ends.len() as u64;
-        *kinds.entry((class, busiest)).or_default() += 1;
-    }
+    let work = Work::new(settings, topology);
+    let repeats = if settings.ci > 0.0 { settings.repeats.min(TYPICAL) } else { settings.repeats };
     // Each probe costs about a control message, its warm-up, one verified window and a ready handshake a repeat.
     let (probe_cost, repeat_cost) = (2e-3, 5e-4);
-    let passes = if settings.repeats > 1 { 2.0 } else { 1.0 };
-    let mut seconds = 0.0;
-    for (&(class, busiest), &count) in &kinds {
-        for &size in &settings.sizes {
+    let passes = if repeats > 1 { 2.0 } else { 1.0 };
+    // Of a target over all sizes, with so many transfers through its busiest end.
+    let one = |class: PathClass, busiest: usize| -> f64 {
+        let of = |&size: &u64| {
             let one = repeat_cost + size as f64 * f64::from(settings.window) * busiest as f64 / rate(class).max(1.0);
-            let untimed = passes * (probe_cost + one * (f64::from(settings.warmup) + 1.0));
-            seconds += count as f64 * (untimed + one * f64::from(settings.repeats));
-        }
+            passes * (probe_cost + one * (f64::from(settings.warmup) + 1.0)) + one * f64::from(repeats)
+        };
+        settings.sizes.iter().map(of).sum()
+    };
+    let mut seconds = 0.0;
+    for (_, class, count) in work.classes() {
+        // As many at the same time as hosts alone allow ([`super::Hosts`]).
+        let together = match class {
+            _ if settings.isolated => 1,
+            PathClass::InterNode => work.hosts().min(work.ranks().len() as u64 / 2).max(1),
+            PathClass::Local | PathClass::IntraNode => work.hosts().max(1),
+        };
+        seconds += count as f64 / together as f64 * one(class, 1);
     }
-    let cache = topology.ranks.iter().map(|placement| placement.cache).max().unwrap_or(0);
-    let memory_per_rank = settings.arena_bytes(cache).saturating_mul(1 + lanes as u64);
-    let tightest = per_host
-        .iter()
-        .enumerate()
-        .filter(|&(_, &count)| count > 0)
-        .map(|(node, &count)| {
-            let available = topology.ranks.iter().zip(&node_of).filter(|&(_, &of)| of == node).map(|(p, _)| p.memory_available).min();
-            (hosts[node].to_owned(), memory_per_rank.saturating_mul(count), available.unwrap_or(0))
-        })
-        .max_by(|a, b| (a.1 as f64 / a.2.max(1) as f64).total_cmp(&(b.1 as f64 / b.2.max(1) as f64)));
-    Estimate { cells, samples: cells * settings.sizes.len() as u64 * u64::from(settings.repeats), seconds, memory_per_rank, tightest }
+    // Several transfers at once are guessed to share the slowest one's path.
+    let mut kinds: HashMap<(PathClass, usize), u64> = HashMap::new();
+    for group in work.groups() {
+        *kinds.entry(kind(group, &work)).or_default() += 1;
+    }
+    seconds += kinds.into_iter().map(|((class, busiest), count)| count as f64 * one(class, busiest)).sum::<f64>();
+    let cells = work.transfers();
+    let lanes = lanes_of(&work);
+    let room = Room::new(settings, topology, &work);
+    Estimate {
+        cells,
+        samples: cells * settings.sizes.len() as u64 * u64::from(settings.repeats),
+        seconds,
+        memory_per_rank: room.arena.saturating_mul(1 + lanes),
+        advice: room.advice(settings, lanes),
+        tightest: room.tightest(lanes),
+    }
 }
 
-/// Path class between two ranks, by the hosts' numbers: [`Topology::path`] compares names.
-fn path(node_of: &[usize], from: usize, to: usize) -> PathClass {
-    match (from == to, node_of.get(from), node_of.get(to)) {
-        (true, ..) => PathClass::Local,
-        (_, Some(a), Some(b)) if a == b => PathClass::IntraNode,
-        _ => PathClass::InterNode,
+/// How a group moves: its longest path, and the most transfers that one rank sends or receives.
+fn kind(group: &Group, work: &Work) -> (PathClass, usize) {
+    if let Some(root) = group.root {
+        let class = group.peers.iter().map(|&peer| work.path(root, peer)).find(|&class| class == PathClass::InterNode);
+        return (class.unwrap_or(PathClass::IntraNode), group.peers.len());
     }
+    let flows = work.flows_of(group);
+    let class = flows.iter().map(|&(from, to)| work.path(from, to)).max().unwrap_or(PathClass::Local);
+    (class, most(flows.iter().map(|flow| flow.0)).max(most(flows.iter().map(|flow| flow.1))))
 }
 
-/// Most transfers that one rank receives, or sends, at the same time.
-fn busiest(flows: &[(usize, usize)]) -> usize {
-    match flows {
-        [] | [_] => flows.len(),
-        _ => {
-            let mut counts: HashMap<(bool, usize), usize> = HashMap::new();
-            for &(from, to) in flows {
-                *counts.entry((true, from)).or_default() += 1;
-                *counts.entry((false, to)).or_default() += 1;
-            }
-            counts.into_values().max().unwrap_or(1)
-        }
+/// How often the most frequent one comes.
+fn most(ranks: impl Iterator<Item = usize>) -> usize {
+    let mut counts: HashMap<usize, usize> = HashMap::new();
+    for rank in ranks {
+        *counts.entry(rank).or_default() += 1;
     }
+    counts.into_values().max().unwrap_or(0)
 }
 
 /// Receive arenas that each rank needs: the most transfers into one rank at the same time.
 pub fn lanes(settings: &SweepSettings, topology: &Topology) -> usize {
-    let into = |flows: &Flows| {
-        let mut counts: HashMap<usize, usize> = HashMap::new();
-        for &(_, to) in flows {
-            *counts.entry(to).or_default() += 1;
-        }
-        counts.into_values().max().unwrap_or(1)
+    lanes_of(&Work::new(settings, topology)) as usize
+}
+
+fn lanes_of(work: &Work) -> u64 {
+    let into = |group: &Group| match group.pattern {
+        Pattern::FanIn => group.peers.len(),
+        Pattern::Custom => most(work.flows_of(group).into_iter().map(|(_, to)| to)),
+        _ => 1,
     };
     // Of pairs each rank receives from one at a time.
-    let groups =
-        SweepSettings { patterns: settings.patterns.iter().copied().filter(|pattern| !pattern.is_pair()).collect(), ..settings.clone() };
-    targets(&groups, topology).iter().map(|(_, flows)| into(flows)).max().unwrap_or(1).max(1)
+    work.groups().map(into).max().unwrap_or(1).max(1) as u64
+}
+
+/// Memory of the hosts: shared by their ranks.
+struct Room {
+    /// last-level cache, bytes
+    cache: u64,
+    /// bytes of one arena
+    arena: u64,
+    /// host, ranks that are measured there, bytes available
+    hosts: Vec<(String, u64, u64)>,
+}
+
+impl Room {
+    fn new(settings: &SweepSettings, topology: &Topology, work: &Work) -> Self {
+        let node_of = topology.node_of();
+        let names = topology.hosts();
+        let mut hosts: Vec<(String, u64, u64)> = names.iter().map(|&name| (name.to_owned(), 0, u64::MAX)).collect();
+        for (placement, &node) in topology.ranks.iter().zip(&node_of) {
+            hosts[node].2 = hosts[node].2.min(placement.memory_available);
+        }
+        for &rank in work.ranks() {
+            if let Some(&node) = node_of.get(rank) {
+                hosts[node].1 += 1;
+            }
+        }
+        hosts.retain(|&(_, ranks, _)| ranks > 0);
+        let cache = topology.ranks.iter().map(|placement| placement.cache).max().unwrap_or(0);
+        Self { cache, arena: settings.arena_bytes(cache), hosts }
+    }
+
+    /// The host with least to spare, what its ranks want and what it has.
+    fn tightest(&self, lanes: u64) -> Option<(String, u64, u64)> {
+        let wanted = |ranks: u64| self.arena.saturating_mul(1 + lanes).saturating_mul(ranks);
+        let all = self.hosts.iter().map(|(host, ranks, available)| (host.clone(), wanted(*ranks), *available));
+        all.max_by(|a, b| (a.1 as f64 / a.2.max(1) as f64).total_cmp(&(b.1 as f64 / b.2.max(1) as f64)))
+    }
+
+    fn advice(&self, settings: &SweepSettings, lanes: u64) -> String {
+        // Bytes that a rank may have on the host where that is least.
+        let each = self.hosts.iter().map(|&(_, ranks, available)| usable(available) / ranks).min().unwrap_or(u64::MAX);
+        if self.arena.saturating_mul(1 + lanes) <= each {
+            return String::new();
+        }
+        let mut ways = Vec::new();
+        let widest = (each / self.arena.max(1)).saturating_sub(1);
+        if lanes > 1 && widest > 0 {
+            ways.push(format!("a width of {widest} would fit (--widths {widest})"));
+        }
+        let with = |size: u64, arena: u64| SweepSettings { sizes: vec![size], arena, ..settings.clone() }.arena_bytes(self.cache);
+        let fits = |size: u64, arena: u64| with(size, arena).saturating_mul(1 + lanes) <= each;
+        if let Some(&size) = settings.sizes.iter().rev().find(|&&size| fits(size, 1)) {
+            let arena = if fits(size, settings.arena) { "" } else { " with a smaller --arena" };
+            ways.push(format!("sizes up to {} would fit{arena}", format_size(size)));
+        }
+        if ways.is_empty() {
+            ways.push("lower --sizes, --window or --arena".to_owned());
+        }
+        ways.join(", or ")
+    }
 }
 
 #[cfg(test)]
@@ -152,7 +215,33 @@ mod tests {
 
     #[test]
     fn buffers_that_do_not_fit_name_the_host() {
-        let settings = SweepSettings { sizes: vec![1 << 28], ..SweepSettings::default() };
-        assert_eq!(estimate(&settings, &two_hosts(), |_| 1e9).does_not_fit(), Some(("a", 1 << 30, 1 << 30)));
+        let settings = SweepSettings { sizes: vec![1 << 20, 1 << 28], ..SweepSettings::default() };
+        let told = estimate(&settings, &two_hosts(), |_| 1e9);
+        assert_eq!(told.does_not_fit(), Some(("a", 1 << 30, 1 << 30)));
+        assert_eq!(told.advice(), "sizes up to 1 MiB would fit");
+    }
+
+    #[test]
+    fn a_fan_that_is_too_wide_is_told_the_width_that_would_fit() {
+        // Two ranks of a host with 1 GiB, of which four fifths may be used: six arenas of 64 MiB each.
+        let mut topology = two_hosts();
+        for rank in 3..9 {
+            topology.ranks.push(Placement { rank, host: format!("c{rank}"), ..topology.ranks[2].clone() });
+        }
+        let fan = |width| SweepSettings {
+            patterns: vec![Pattern::FanIn],
+            widths: vec![1, width],
+            sizes: vec![1 << 20, 1 << 26],
+            ..SweepSettings::default()
+        };
+        let told = estimate(&fan(8), &topology, |_| 1e9);
+        assert_eq!(told.does_not_fit(), Some(("a", 2 * 9 * (64 << 20), 1 << 30)));
+        assert!(told.advice().starts_with("a width of 5 would fit (--widths 5), or sizes up to 1 MiB would fit"), "{}", told.advice());
+        let told = estimate(&fan(5), &topology, |_| 1e9);
+        assert_eq!((told.does_not_fit(), told.advice()), (None, ""));
+        assert!(estimate(&fan(6), &topology, |_| 1e9).does_not_fit().is_some(), "not one wider");
+        // Sending to many takes no buffers but the receivers' own.
+        let out = SweepSettings { patterns: vec![Pattern::FanOut], ..fan(8) };
+        assert_eq!(estimate(&out, &topology, |_| 1e9).memory_per_rank, 128 << 20);
     }
 }

@@ -1,16 +1,29 @@
 //! What a person asked to be measured, and in which order: patterns, sizes, repeats -> rounds of probes. No I/O.
 
+mod check;
+mod coverage;
 mod estimate;
-mod plan;
+mod fans;
+mod files;
+mod hosts;
+mod knowledge;
+#[cfg(test)]
+pub(crate) mod made;
+mod rounds;
+mod sampled;
 mod settings;
 mod target;
-mod targets;
+mod work;
 
+pub use coverage::coverage;
 pub use estimate::{Estimate, estimate, lanes};
-pub use plan::Sweep;
+pub use fans::widths;
+pub use files::{FileError, parse_pattern_file, parse_peers_file};
+pub use knowledge::{Hosts, Knowledge, Load, Rules, Shared};
+pub use rounds::{Item, Pass};
 pub use settings::{Buffers, MOST_REPEATS, Peers, SettingsError, SweepSettings, Transfer};
 pub use target::{Cell, Group, Target};
-pub use targets::{Flows, targets, widths};
+pub use work::{Flows, Work};
 
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +52,21 @@ pub struct Probe {
     /// number of the round; probes with the same one run at the same time
     #[serde(default)]
     pub round: u64,
+}
+
+/// What a session has of a target and size already: the good repeats of its newest take.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Done {
+    pub target: Target,
+    /// size of one message, bytes
+    pub bytes: u64,
+    pub take: u32,
+    /// numbers of the repeats
+    pub repeats: Vec<u32>,
+    /// seconds of a message, one a repeat: of a pair, of both directions of `duplex`, of a group until the last one is through
+    pub times: Vec<Vec<f64>>,
+    /// true if another probe ran at the same time as one of them
+    pub together: bool,
 }
 
 /// Why a target gets no further repeats of a size.

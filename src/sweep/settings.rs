@@ -1,7 +1,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::sample::{MoverKind, Pattern};
-use crate::units::{format_size, plain};
 
 /// Most timed repeats of a pair and size, and most untimed ones: the raw samples are kept, and one probe is one message.
 pub const MOST_REPEATS: u32 = 100_000;
@@ -37,7 +36,7 @@ pub enum Peers {
 }
 
 /// One line of a pattern file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Transfer {
     /// transfers with the same number run at the same time
     pub set: u32,
@@ -86,7 +85,7 @@ pub struct SweepSettings {
     pub window: u32,
     /// seed of the probes' order and of the payload
     pub seed: u64,
-    /// longest time for one probe, seconds; a probe that needs more becomes `timeout`
+    /// longest time for one probe, seconds; a probe that needs more becomes `timeout`, unless its ranks were seen to be so slow
     pub timeout: f64,
     pub mover: MoverKind,
     #[serde(default)]
@@ -106,7 +105,8 @@ const fn yes() -> bool {
 }
 
 impl Default for SweepSettings {
-    /// Sizes 4 KiB…64 MiB (×4), 8 repeats after 1 warm-up, one message at a time, 10 s a probe, rounds where they cannot disturb.
+    /// Sizes 4 KiB…64 MiB (×4), 8 repeats after 1 warm-up, one message at a time, 10 s a probe, rounds where they cannot
+    /// disturb.
     fn default() -> Self {
         Self {
             patterns: vec![Pattern::Local, Pattern::Peer],
@@ -169,52 +169,6 @@ impl SweepSettings {
         };
         window.max(cold)
     }
-
-    /// Refuse what cannot be measured in a job of `world` ranks, with what would be.
-    pub fn check(&self, world: usize) -> Result<(), SettingsError> {
-        let refuse =
-            |setting, value: String, expected: &str| Err(SettingsError { setting, value: plain(&value), expected: expected.to_owned() });
-        if self.patterns.is_empty() {
-            return refuse("patterns", "none".to_owned(), "name at least one of local, peer");
-        }
-        if self.sizes.is_empty() || self.sizes.contains(&0) {
-            return refuse("sizes", "none or zero".to_owned(), "give sizes of at least one byte, such as 4KiB..64MiB");
-        }
-        if let Some(&size) = self.sizes.iter().find(|&&size| size > i32::MAX as u64) {
-            return refuse("sizes", format_size(size), "one MPI message holds at most 2147483647 bytes; use 1GiB or less");
-        }
-        // Buffers are laid out for the last size; a file or a socket may say anything.
-        if !self.sizes.is_sorted_by(|a, b| a < b) {
-            return refuse("sizes", "not ascending".to_owned(), "each size once, smallest first");
-        }
-        if !self.ranks.is_sorted_by(|a, b| a < b) {
-            return refuse("ranks", "not ascending".to_owned(), "each rank once, smallest first");
-        }
-        if (1..self.patterns.len()).any(|at| self.patterns[..at].contains(&self.patterns[at])) {
-            return refuse("patterns", "one of them twice".to_owned(), "each pattern once");
-        }
-        if let Some(&rank) = self.ranks.iter().find(|&&rank| rank >= world) {
-            return refuse("ranks", rank.to_string(), &format!("this job has ranks 0 to {}", world.saturating_sub(1)));
-        }
-        if self.repeats == 0 {
-            return refuse("repeats", "0".to_owned(), "at least one repeat; 6 or more give an interval");
-        }
-        for (setting, value) in [("repeats", self.repeats), ("warmup", self.warmup)] {
-            if value > MOST_REPEATS {
-                return refuse(setting, value.to_string(), &format!("at most {MOST_REPEATS}"));
-            }
-        }
-        if !(1..=1024).contains(&self.window) {
-            return refuse("window", self.window.to_string(), "between 1 and 1024 outstanding messages");
-        }
-        if !(self.timeout.is_finite() && self.timeout >= 0.01 && self.timeout <= 86_400.0) {
-            return refuse("timeout", format!("{}", self.timeout), "between 0.01 and 86400 seconds");
-        }
-        if self.patterns == [Pattern::Peer] && self.ranks_of(world).len() < 2 {
-            return refuse("patterns", "peer".to_owned(), "peer needs two ranks; this job has one (try --ranks 2 or mpirun -n 2)");
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]
@@ -231,28 +185,5 @@ mod tests {
         settings.sizes = vec![1 << 30];
         settings.buffers = Buffers::Rotate;
         assert_eq!(settings.arena_bytes(32 << 20), 4 << 30);
-    }
-
-    #[test]
-    fn what_cannot_be_measured_is_refused_by_name() {
-        let good = SweepSettings::default();
-        assert_eq!(good.check(4), Ok(()));
-        let cases: [(&str, SweepSettings); 11] = [
-            ("patterns", SweepSettings { patterns: vec![], ..good.clone() }),
-            ("sizes", SweepSettings { sizes: vec![], ..good.clone() }),
-            ("sizes", SweepSettings { sizes: vec![4 << 30], ..good.clone() }),
-            ("ranks", SweepSettings { ranks: vec![0, 4], ..good.clone() }),
-            ("repeats", SweepSettings { repeats: 0, ..good.clone() }),
-            ("timeout", SweepSettings { timeout: f64::NAN, ..good.clone() }),
-            // From a socket or a file: nobody sorted these.
-            ("sizes", SweepSettings { sizes: vec![1 << 20, 4096], ..good.clone() }),
-            ("ranks", SweepSettings { ranks: vec![1, 1], ..good.clone() }),
-            ("patterns", SweepSettings { patterns: vec![Pattern::Peer, Pattern::Peer], ..good.clone() }),
-            ("repeats", SweepSettings { repeats: u32::MAX, ..good.clone() }),
-            ("warmup", SweepSettings { warmup: u32::MAX, ..good.clone() }),
-        ];
-        for (setting, settings) in cases {
-            assert_eq!(settings.check(4).unwrap_err().setting, setting);
-        }
     }
 }

@@ -62,7 +62,20 @@ impl App {
         let player = (mode == Mode::Recorded).then(Player::default);
         let expected = Expected::of(&ui.form, &model, &view);
         let fits = Book::new(&model);
-        Self { model, ui, view, expected, fans: Fans::default(), fits, backlog: VecDeque::new(), share: Some(SHARE), look, mode, player, hits: HitMap::default() }
+        Self {
+            model,
+            ui,
+            view,
+            expected,
+            fans: Fans::default(),
+            fits,
+            backlog: VecDeque::new(),
+            share: Some(SHARE),
+            look,
+            mode,
+            player,
+            hits: HitMap::default(),
+        }
     }
 
     #[cfg(test)]
@@ -109,7 +122,9 @@ impl App {
 
     /// True while something moves by itself.
     pub fn lively(&self) -> bool {
-        self.fitting() || !self.backlog.is_empty() || self.player.as_ref().map_or_else(|| super::draw::running(&self.model), Player::playing)
+        self.fitting()
+            || !self.backlog.is_empty()
+            || self.player.as_ref().map_or_else(|| super::draw::running(&self.model), Player::playing)
     }
 
     /// True while the table in sight is not whole yet.

@@ -371,7 +371,8 @@ impl Book {
 
     /// Number of a fan; both its kinds share it.
     fn number(&mut self, group: &Group) -> u32 {
-        let known = [Kind::FanIn, Kind::FanOut, Kind::Receive, Kind::Send].iter().find_map(|kind| self.fan_rows.get(&(*kind, group.clone())));
+        let known =
+            [Kind::FanIn, Kind::FanOut, Kind::Receive, Kind::Send].iter().find_map(|kind| self.fan_rows.get(&(*kind, group.clone())));
         if let Some(Id::Fan(number)) = known.map(|&row| self.rows[row as usize].id) {
             return number;
         }

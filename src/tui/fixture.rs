@@ -195,7 +195,12 @@ pub fn fans() -> (Header, Vec<Record>) {
         for (from, to) in (0..8).flat_map(|from| (0..from).map(move |to| (to, from))) {
             // Both directions of a switch's link share it a little.
             let half = |from: usize, to: usize| B70[from][to] * if from / 4 == to / 4 { 0.84 } else { 0.97 };
-            story.at_once(&Target::Pair(Cell { pattern: Pattern::Duplex, from, to }), &[(from, to, half(from, to)), (to, from, half(to, from))], bytes, None);
+            story.at_once(
+                &Target::Pair(Cell { pattern: Pattern::Duplex, from, to }),
+                &[(from, to, half(from, to)), (to, from, half(to, from))],
+                bytes,
+                None,
+            );
         }
         for pattern in [Pattern::FanIn, Pattern::FanOut] {
             for (root, (width, ..)) in (0..8).flat_map(|root| FANS.map(|fan| (root, fan))) {
@@ -208,12 +213,14 @@ pub fn fans() -> (Header, Vec<Record>) {
                 let turn = |&(from, to): &(usize, usize)| B70[from][to].recip();
                 let all: f64 = flows.iter().map(turn).sum();
                 let done = |at: usize| flows[..=at].iter().map(turn).sum::<f64>() / all;
-                let flows: Vec<_> = flows.iter().enumerate().map(|(at, &(from, to))| (from, to, aggregate / width as f64 / done(at))).collect();
+                let flows: Vec<_> =
+                    flows.iter().enumerate().map(|(at, &(from, to))| (from, to, aggregate / width as f64 / done(at))).collect();
                 let root_seconds = bytes as f64 * width as f64 / (aggregate * 1e9);
                 story.at_once(&Target::Group(Group::fan(pattern, root, peers)), &flows, bytes, Some(root_seconds));
             }
         }
-        let relay: Vec<_> = (0..8).map(|from| (from, (from + 1) % 8, B70[from][(from + 1) % 8].min(B70[(from + 7) % 8][from]) * 0.8)).collect();
+        let relay: Vec<_> =
+            (0..8).map(|from| (from, (from + 1) % 8, B70[from][(from + 1) % 8].min(B70[(from + 7) % 8][from]) * 0.8)).collect();
         story.at_once(&Target::Group(Group::relay(1)), &relay, bytes, None);
         let set = [(0, 4), (1, 5), (2, 6)].map(|(from, to)| (from, to, B70[from][to] / 2.0));
         story.at_once(&Target::Group(Group::custom(3)), &set, bytes, None);

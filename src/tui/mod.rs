@@ -58,7 +58,8 @@ pub fn picture(model: &Model, ui: &Ui, look: &Look, width: u16, height: u16) -> 
     if ui.tab == Tab::Fits {
         book.settle(model, &mut ui.fits, None);
     }
-    let scene = draw::Scene { model, view: &view, expected: &expected, fans: &fans, fits: &book, ui: &ui, look, mode: Mode::Live, player: None };
+    let scene =
+        draw::Scene { model, view: &view, expected: &expected, fans: &fans, fits: &book, ui: &ui, look, mode: Mode::Live, player: None };
     let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
     let area = buffer.area;
     draw::draw(&scene, &mut buffer, area);

@@ -2,8 +2,8 @@
 
 use crossterm::event::{Event as Input, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
-use super::fixture::{app, fans, frame, header, press, protocols, spread, text};
 use super::fits::Column;
+use super::fixture::{app, fans, frame, header, press, protocols, spread, text};
 use super::form::Field;
 use super::keys::Key;
 use super::{App, Effect, Mode, Tab};
@@ -191,7 +191,9 @@ fn a_fan_is_told_with_its_pairs_and_what_bounds_it() {
     press(&mut app, "h h");
     // Published: 0 <- [1, 2] 12.6 GB/s, since 1 -> 0 gives 6.0.
     let screen = shown(&mut app);
-    for told in ["fan_in 0 ← 1-2 · 256 MiB", "12.6 GB/s", "one pair alone 6.00 to 54.1", "bound by the slowest sender: rank 1 at 6.00 alone"] {
+    for told in
+        ["fan_in 0 ← 1-2 · 256 MiB", "12.6 GB/s", "one pair alone 6.00 to 54.1", "bound by the slowest sender: rank 1 at 6.00 alone"]
+    {
         assert!(screen.contains(told), "{told}: {screen}");
     }
     // 1 <- [2, 3] 55.2: one pair alone is as fast.
@@ -300,7 +302,8 @@ fn both_directions_of_a_duplex_are_measured_again_at_once() {
 fn patterns_are_switched_by_keys_and_by_one_click() {
     let mut app = live((header("new", &["a"; 4]), Vec::new()), Tab::Sweep);
     frame(&mut app, 120, 40);
-    let place = |app: &App, field: Field| app.hits.fields.iter().find(|(_, of)| *of == field).map(|(area, _)| (area.x + 3, area.y)).unwrap();
+    let place =
+        |app: &App, field: Field| app.hits.fields.iter().find(|(_, of)| *of == field).map(|(area, _)| (area.x + 3, area.y)).unwrap();
     for pattern in [Pattern::Duplex, Pattern::FanIn, Pattern::FanOut, Pattern::Relay, Pattern::Local, Pattern::Custom] {
         let at = place(&app, Field::Pattern(pattern));
         click(&mut app, at);

@@ -490,7 +490,9 @@ fn screens_look_as_they_did() {
         ("protocols", protocols, Tab::Fits, "j j"),
         ("duplex", fans, Tab::Matrix, "p"),
     ] {
-        for ((width, height), level) in sizes.into_iter().flat_map(|size| [Level::TrueColor, Level::Ansi256, Level::None].map(|level| (size, level))) {
+        for ((width, height), level) in
+            sizes.into_iter().flat_map(|size| [Level::TrueColor, Level::Ansi256, Level::None].map(|level| (size, level)))
+        {
             if level != Level::TrueColor && (width != 80 || name != "fans") {
                 continue;
             }

@@ -172,7 +172,9 @@ fn value(model: &Model, key: Key, from: usize, to: usize) -> Value {
         Metric::Asymmetry => Value::asymmetry(bandwidth(from, to), bandwidth(to, from)),
         Metric::DuplexRatio => {
             let alone = Key { pattern: Pattern::Peer, ..key };
-            Value::of_two(of(alone.other(), from, to, SizeCell::bandwidth), of(alone, from, to, SizeCell::bandwidth), |both, one| both / one)
+            Value::of_two(of(alone.other(), from, to, SizeCell::bandwidth), of(alone, from, to, SizeCell::bandwidth), |both, one| {
+                both / one
+            })
         }
     }
 }

@@ -297,8 +297,8 @@ fn a_repeat_that_is_tried_again_has_one_state_and_ranks_of_a_new_job_are_not_los
     let model = made::model(&records);
     let cell = Cell { pattern: Pattern::Peer, from: 1, to: 2 };
     let missing = |model: &Model| {
-        let done = model.done().into_iter().find(|(of, bytes, _)| (of, *bytes) == (&Target::Pair(cell), 1 << 20));
-        (0..7).filter(|repeat| !done.as_ref().unwrap().2.contains(repeat)).collect::<Vec<_>>()
+        let done = model.done().into_iter().find(|done| (&done.target, done.bytes) == (&Target::Pair(cell), 1 << 20));
+        (0..7).filter(|repeat| !done.as_ref().unwrap().repeats.contains(repeat)).collect::<Vec<_>>()
     };
     assert_eq!(missing(&model), [2, 3, 4, 5, 6]);
     let (before, t) = (model.cells.samples(), model.now + 1.0);

@@ -21,7 +21,8 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, direction: Pattern,
     match way.roots.get(entry) {
         Some(root) => {
             let Some(fan) = chosen_fan(scene, root) else { return };
-            let title = fit(&[fan.group.describe(), format!(" · {}", format_size(scene.fans.bytes))], usize::from(area.width).saturating_sub(4));
+            let title =
+                fit(&[fan.group.describe(), format!(" · {}", format_size(scene.fans.bytes))], usize::from(area.width).saturating_sub(4));
             let inner = panel(buf, area, look, &Line::from(span(title, look.title())));
             one(scene, buf, inner, root, fan, hits);
         }
@@ -52,7 +53,11 @@ fn one(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, root: &Root, fan: &Fan, 
     let mut lines = vec![headline(scene, fan, columns)];
     let who = if fan.group.pattern == Pattern::FanIn { "sender" } else { "receiver" };
     if let (Some((_, low)), Some((_, high)), true) = (against.slowest, against.fastest, fan.width() > 1) {
-        let each = if high > low * 1.02 { format!(" one pair alone {} to {}", rates.number(low), rates.number(high)) } else { format!(" one pair alone {}", rates.number(high)) };
+        let each = if high > low * 1.02 {
+            format!(" one pair alone {} to {}", rates.number(low), rates.number(high))
+        } else {
+            format!(" one pair alone {}", rates.number(high))
+        };
         let mut parts = vec![each];
         if against.sum.is_finite() {
             parts.push(format!(", together {}", rates.number(against.sum)));
@@ -76,10 +81,13 @@ fn one(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, root: &Root, fan: &Fan, 
     if y + 2 <= area.height {
         let list = Rect { y: area.y + y, height: area.height - y, ..area };
         let size = scene.model.groups.get(&fan.group).iter().find(|size| size.bytes == scene.fans.bytes);
-        let mut own: Vec<(usize, Moved)> = size.map(moved).unwrap_or_default().into_iter().map(|moved| (peer_of(fan, moved), moved)).collect();
+        let mut own: Vec<(usize, Moved)> =
+            size.map(moved).unwrap_or_default().into_iter().map(|moved| (peer_of(fan, moved), moved)).collect();
         own.sort_by_key(|(peer, _)| *peer);
-        let rows: Vec<Row> =
-            own.iter().map(|&(peer, moved)| Row { name: peer.to_string(), host: host(scene, peer), alone: rate_of(&pairs, peer), here: moved.rate }).collect();
+        let rows: Vec<Row> = own
+            .iter()
+            .map(|&(peer, moved)| Row { name: peer.to_string(), host: host(scene, peer), alone: rate_of(&pairs, peer), here: moved.rate })
+            .collect();
         rows_of(scene, buf, list, (if fan.width() == 1 { "peer" } else { "peers" }, "fan"), &rows, hits);
     }
 }
@@ -104,7 +112,8 @@ fn headline(scene: &Scene<'_>, fan: &Fan, columns: usize) -> Line<'static> {
     }
     let mut spans = vec![span(format!(" {}", rates.text(fan.aggregate)), look.strong())];
     let mut used = spans[0].width();
-    let interval = fan.interval.map(|interval| (format!("   {} – {}", rates.number(interval.low), rates.number(interval.high)), look.text()));
+    let interval =
+        fan.interval.map(|interval| (format!("   {} – {}", rates.number(interval.low), rates.number(interval.high)), look.text()));
     let parts = interval.map(|told| [told, (" (95 %)".to_owned(), look.dim())]).into_iter().flatten();
     for (text, style) in parts.chain([(format!("   width {}", fan.width()), look.dim())]) {
         if used + width(&text) <= columns {
@@ -131,10 +140,16 @@ fn reason(against: Against, fan: &Fan, who: &str, number: impl Fn(f64) -> String
         }
         Why::InTurn => format!("▲ served in turn: c {c:.2}, as if one peer after another"),
         Why::InTurnOrLimit => {
-            format!("▲ served in turn (c {c:.2}), or a limit of {} for all: its pairs are alike, unlike ones would tell", number(fan.aggregate))
+            format!(
+                "▲ served in turn (c {c:.2}), or a limit of {} for all: its pairs are alike, unlike ones would tell",
+                number(fan.aggregate)
+            )
         }
         Why::Collapse => format!("▲ slower than one peer after another: c {c:.2}"),
-        Why::Shared => format!("▲ shared: c {c:.2} of {k} peers' worth at a time; the slowest allows {}", against.slowest.map_or_else(String::new, |(_, rate)| number(rate * k as f64))),
+        Why::Shared => format!(
+            "▲ shared: c {c:.2} of {k} peers' worth at a time; the slowest allows {}",
+            against.slowest.map_or_else(String::new, |(_, rate)| number(rate * k as f64))
+        ),
         Why::Faster => format!("▲ faster than {k} × its slowest pair: measure the pairs again"),
     }
 }
@@ -204,11 +219,20 @@ fn whole(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, other: &Other, hits: &
     let relay = other.group.pattern == Pattern::Relay;
     let mut lines = Vec::new();
     if let (Some(slowest), Some(fastest)) = (other.moved.first(), other.moved.last()) {
-        lines.push(Line::from(span(format!(" slowest {}, rank {} → {}", rates.text(slowest.rate), slowest.from, slowest.to), look.strong())));
+        lines.push(Line::from(span(
+            format!(" slowest {}, rank {} → {}", rates.text(slowest.rate), slowest.from, slowest.to),
+            look.strong(),
+        )));
         lines.push(Line::from(span(format!(" fastest {}, rank {} → {}", rates.text(fastest.rate), fastest.from, fastest.to), look.text())));
     }
-    let what = if relay { "each rank's own time: it receives from below while it sends" } else { "all at the same time, each transfer's own time" };
-    lines.extend(wrap(what, usize::from(area.width).saturating_sub(2)).into_iter().map(|line| Line::from(span(format!(" {line}"), look.dim()))));
+    let what = if relay {
+        "each rank's own time: it receives from below while it sends"
+    } else {
+        "all at the same time, each transfer's own time"
+    };
+    lines.extend(
+        wrap(what, usize::from(area.width).saturating_sub(2)).into_iter().map(|line| Line::from(span(format!(" {line}"), look.dim()))),
+    );
     let mut y = 0;
     for line in lines.iter().take(usize::from(area.height)) {
         put(buf, area, y, line);

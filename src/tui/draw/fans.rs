@@ -75,7 +75,8 @@ pub fn rates(scene: &Scene<'_>) -> Rates {
 fn list(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, direction: Pattern, hits: &mut HitMap) {
     let (look, rates) = (scene.look, rates(scene));
     let way = scene.fans.way(direction);
-    let title = [format!("{}, {}", direction.name(), rates.name()), format!(" · {}", format_size(scene.fans.bytes)), " · by width".to_owned()];
+    let title =
+        [format!("{}, {}", direction.name(), rates.name()), format!(" · {}", format_size(scene.fans.bytes)), " · by width".to_owned()];
     let title = fit(&title, usize::from(area.width).saturating_sub(4));
     let inner = panel(buf, area, look, &Line::from(span(title, look.title())));
     let entries = scene.fans.entries(direction);

@@ -58,7 +58,9 @@ fn facts(scene: &Scene<'_>, detail: &Detail, columns: usize) -> Vec<Line<'static
     let row = |name: &str, text: String| {
         Line::from(vec![span(format!(" {}", left(name, NAMES)), look.dim()), span(cut(&text, room), look.text())])
     };
-    let told = |text: &str, style| wrap(text, columns.saturating_sub(2)).into_iter().map(move |line| Line::from(vec![Span::raw(" "), span(line, style)]));
+    let told = |text: &str, style| {
+        wrap(text, columns.saturating_sub(2)).into_iter().map(move |line| Line::from(vec![Span::raw(" "), span(line, style)]))
+    };
     let mut lines = Vec::new();
     let with = |value: String, interval: Option<(String, String)>| {
         let mut spans = vec![span(value, look.strong())];
@@ -90,7 +92,12 @@ fn facts(scene: &Scene<'_>, detail: &Detail, columns: usize) -> Vec<Line<'static
     match fit.predict(beyond) {
         Ok(seconds) => lines.push(row("beyond", format!("{} in {}", format_size(beyond), format_seconds(seconds)))),
         Err(_) => lines.extend(told(
-            &format!("▲ misses by over {:.0} %: says nothing beyond {} to {}", EXTRAPOLATION_LIMIT * 100.0, format_size(fit.line.smallest), format_size(fit.line.largest)),
+            &format!(
+                "▲ misses by over {:.0} %: says nothing beyond {} to {}",
+                EXTRAPOLATION_LIMIT * 100.0,
+                format_size(fit.line.smallest),
+                format_size(fit.line.largest)
+            ),
             look.warn(),
         )),
     }
@@ -129,12 +136,18 @@ fn curve(scene: &Scene<'_>, detail: &Detail, buf: &mut Buffer, area: Rect) {
         .iter()
         .map(|point| {
             let times = detail.curve.get(&point.bytes).map_or(&[][..], Vec::as_slice);
-            let interval = median_interval(times, 0.95).map(|time| Interval { low: point.bytes as f64 / time.high, high: point.bytes as f64 / time.low });
+            let interval = median_interval(times, 0.95)
+                .map(|time| Interval { low: point.bytes as f64 / time.high, high: point.bytes as f64 / time.low });
             Median { bytes: point.bytes, bandwidth: point.bytes as f64 / point.seconds, interval }
         })
         .collect();
-    let lines = if detail.fit.segments.is_empty() { vec![detail.fit.line] } else { detail.fit.segments.iter().map(|segment| segment.line).collect() };
-    let stretches: Vec<Stretch> = lines.iter().map(|line| Stretch { from: line.smallest, to: line.largest, alpha: line.alpha, bandwidth: line.bandwidth }).collect();
+    let lines = if detail.fit.segments.is_empty() {
+        vec![detail.fit.line]
+    } else {
+        detail.fit.segments.iter().map(|segment| segment.line).collect()
+    };
+    let stretches: Vec<Stretch> =
+        lines.iter().map(|line| Stretch { from: line.smallest, to: line.largest, alpha: line.alpha, bandwidth: line.bandwidth }).collect();
     let breaks: Vec<u64> = detail.fit.breakpoints().collect();
     let view = FitCurve { medians: &medians, stretches: &stretches, breaks: &breaks, unit: rates(scene).0, theme: &scene.look.theme };
     fit_curve::draw(&view, area, buf);
@@ -149,7 +162,8 @@ fn residuals(scene: &Scene<'_>, detail: &Detail, buf: &mut Buffer, area: Rect, h
     let rows = usize::from(area.height - 1);
     hits.residuals = Some((area, detail.points.len().saturating_sub(rows)));
     let range = window(scene.ui.fits.scroll, detail.points.len(), rows);
-    let more = if rows < detail.points.len() { format!(" {}–{} of {}", range.start + 1, range.end, detail.points.len()) } else { String::new() };
+    let more =
+        if rows < detail.points.len() { format!(" {}–{} of {}", range.start + 1, range.end, detail.points.len()) } else { String::new() };
     let fitted = area.width >= RESIDUALS;
     let line = |texts: [&str; 4]| {
         let [size, time, fit, off] = texts;

@@ -58,7 +58,9 @@ fn nothing(scene: &Scene<'_>, buf: &mut Buffer, area: Rect) {
     let text = match (sizes, scene.running()) {
         (0, true) => "nothing to fit yet: the sweep has just begun".to_owned(),
         (1, true) => "nothing to fit yet: a line needs two sizes, and the sweep that runs will come to the second".to_owned(),
-        (1, false) => format!("a line needs two sizes, and one was measured: key {}, give sizes such as 4KiB..64MiB", look.key_of(Action::Tab2)),
+        (1, false) => {
+            format!("a line needs two sizes, and one was measured: key {}, give sizes such as 4KiB..64MiB", look.key_of(Action::Tab2))
+        }
         _ => format!("nothing measured yet: key {}, then {}", look.key_of(Action::Tab2), look.key_of(Action::StartSweep)),
     };
     for (row, line) in (1_u16..).zip(wrap(&text, usize::from(inner.width).saturating_sub(2))) {
@@ -190,7 +192,8 @@ fn line(scene: &Scene<'_>, row: &Row, here: bool, all: &[(Option<Column>, usize)
     let plain = if here { look.strong() } else { look.text() };
     let mut spans = vec![span(if here { "▸" } else { " " }, look.accent())];
     // The first interval is that of α.
-    let mut intervals = [row.alpha_ci.map(|end| micros(f64::from(end))), row.bandwidth_ci.map(|end| number(rates, f64::from(end)))].into_iter();
+    let mut intervals =
+        [row.alpha_ci.map(|end| micros(f64::from(end))), row.bandwidth_ci.map(|end| number(rates, f64::from(end)))].into_iter();
     for &(column, width) in all {
         let (text, style): (String, Style) = match column {
             Some(Column::Kind) => (left(row.kind.name(), width - 1), plain),

@@ -30,7 +30,12 @@ pub fn actions(scene: &Scene<'_>) -> Vec<(Action, &'static str)> {
             actions.extend([(Action::Up, "up"), (Action::Down, "down")]);
         }
         Tab::Matrix => {
-            actions.extend([(Action::NextMetric, "metric"), (Action::NextPattern, "pattern"), (Action::NextSize, "size"), (Action::NextSuspect, "next suspect")]);
+            actions.extend([
+                (Action::NextMetric, "metric"),
+                (Action::NextPattern, "pattern"),
+                (Action::NextSize, "size"),
+                (Action::NextSuspect, "next suspect"),
+            ]);
             if !recorded {
                 actions.extend([
                     (Action::Remeasure, "re-measure"),

@@ -32,7 +32,10 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, settings: &Result<S
     let first = at.saturating_sub(rows / 2).min(lines.len() - rows);
     let mut title = vec!["sweep".to_owned()];
     if rows < lines.len() {
-        title.push(format!(" · {}", ["▾ more below", "▴ more above", "▴▾ more"][usize::from(first > 0) + usize::from(first > 0 && first + rows < lines.len())]));
+        title.push(format!(
+            " · {}",
+            ["▾ more below", "▴ more above", "▴▾ more"][usize::from(first > 0) + usize::from(first > 0 && first + rows < lines.len())]
+        ));
     }
     let title = fit(&title, usize::from(area.width).saturating_sub(4));
     let inner = panel(buf, area, look, &Line::from(span(title, look.title())));

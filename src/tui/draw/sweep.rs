@@ -109,7 +109,10 @@ fn expected(scene: &Scene<'_>, area: Rect, settings: &Result<SweepSettings, Form
 fn size_of(bytes: u64) -> String {
     let steps = [(40, "TiB"), (30, "GiB"), (20, "MiB")];
     let step = steps.into_iter().find(|(shift, _)| bytes >= 1 << shift);
-    step.map_or_else(|| format_size(bytes), |(shift, unit)| format!("{:.1} {unit}", bytes as f64 / (1_u64 << shift) as f64).replace(".0 ", " "))
+    step.map_or_else(
+        || format_size(bytes),
+        |(shift, unit)| format!("{:.1} {unit}", bytes as f64 / (1_u64 << shift) as f64).replace(".0 ", " "),
+    )
 }
 
 /// Bytes per second assumed of a path that has not been measured.

@@ -136,8 +136,9 @@ pub fn bar(look: &Look, share: f64, columns: usize) -> [Span<'static>; 2] {
 pub fn typing(look: &Look, typing: &Typing, columns: usize) -> Vec<Span<'static>> {
     let text: Vec<char> = typing.text().chars().collect();
     let from = (typing.caret() + 1).saturating_sub(columns);
-    let part =
-        |range: std::ops::Range<usize>| text.get(range.start.min(text.len())..range.end.min(text.len())).unwrap_or(&[]).iter().collect::<String>();
+    let part = |range: std::ops::Range<usize>| {
+        text.get(range.start.min(text.len())..range.end.min(text.len())).unwrap_or(&[]).iter().collect::<String>()
+    };
     let under = part(typing.caret()..typing.caret() + 1);
     vec![
         span(part(from..typing.caret()), look.typing()),

@@ -51,10 +51,8 @@ pub fn draw(chart: &FanChart<'_>, area: Rect, buffer: &mut Buffer) {
     let mut behind = Dots::new(plot);
     chart.others.iter().for_each(|points| axes.curve(points, &mut behind));
     behind.draw(None, chart.theme.style("curve.other"), buffer);
-    for (points, style, glyph) in [
-        (&chart.back, chart.theme.style("curve.back"), "○"),
-        (&chart.chosen, chart.theme.style("curve"), "●"),
-    ] {
+    for (points, style, glyph) in [(&chart.back, chart.theme.style("curve.back"), "○"), (&chart.chosen, chart.theme.style("curve"), "●")]
+    {
         let mut dots = Dots::new(plot);
         axes.curve(points, &mut dots);
         dots.draw(None, style, buffer);

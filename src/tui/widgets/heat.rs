@@ -3,8 +3,8 @@
 use ratatui::style::{Color, Style};
 
 use super::matrix::color;
-use crate::ramp::{Map, Paint, Ramp, nearest_index, text_on};
 use crate::ramp::{Level, Rgb};
+use crate::ramp::{Map, Paint, Ramp, nearest_index, text_on};
 use crate::tui::theme::Theme;
 
 /// The style of a value between a low and a high end, both above 0; `None` where colours are too few, or without ends.

@@ -33,8 +33,8 @@ use crate::topology::Topology;
 use crate::tui::theme::Theme;
 
 use layout::{Groups, Kind, Layout};
-pub(super) use paint::color;
 use paint::Painter;
+pub(super) use paint::color;
 
 /// How much of a matrix is seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

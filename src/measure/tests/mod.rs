@@ -1,100 +1,49 @@
 //! The conductor over an engine that does as it is told, without time.
 
+mod rounds;
+mod stopping;
+mod told;
+
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
-use std::time::Duration;
+
+use told::{Told, told};
 
 use super::{Conductor, Gate, Start};
-use crate::sample::{EngineKind, MoverKind, Pattern, Sample, Status};
+use crate::sample::{MoverKind, Pattern, Sample, Status};
 use crate::session::{Command, Event, Outcome};
-use crate::sweep::{Cell, SweepSettings, Target};
-use crate::topology::{Placement, Topology};
-use crate::transport::{End, Engine, Order, ProbeReport, Repeat, Report, Setup, TransportError};
-
-/// Pairs that do not answer, and the rank that is lost with the first of them.
-struct Told {
-    topology: Topology,
-    hang: Vec<(usize, usize)>,
-    lose: Option<usize>,
-    reports: VecDeque<Report>,
-    setups: Rc<RefCell<Vec<Setup>>>,
-}
-
-impl Engine for Told {
-    fn kind(&self) -> EngineKind {
-        EngineKind::Threads
-    }
-    fn topology(&self) -> &Topology {
-        &self.topology
-    }
-    fn movers(&self) -> &'static [MoverKind] {
-        &[MoverKind::Memcpy]
-    }
-    fn software(&self) -> String {
-        "told".to_owned()
-    }
-    fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError> {
-        self.setups.borrow_mut().push(setup.clone());
-        Ok(())
-    }
-    fn start(&mut self, round: &[Order]) -> Result<(), TransportError> {
-        for probe in round.iter().map(|order| &order.probe) {
-            let hangs = self.hang.contains(&probe.flows()[0]);
-            let one = |repeat| Repeat { flow: 0, repeat, warmup: false, messages: 1, seconds: 1e-3, ack_seconds: 0.0 };
-            let (repeats, end) = if hangs {
-                (Vec::new(), End::Timeout("told to".to_owned()))
-            } else {
-                ((0..probe.repeats).map(one).collect(), End::Complete)
-            };
-            if let (true, Some(rank)) = (hangs, self.lose.take()) {
-                self.reports.push_back(Report::Lost { rank, reason: "told to".to_owned() });
-            }
-            self.reports.push_back(Report::Probe(ProbeReport { probe: probe.id, repeats, root_seconds: Vec::new(), end }));
-        }
-        Ok(())
-    }
-    fn poll(&mut self, _: Duration) -> Vec<Report> {
-        self.reports.drain(..).collect()
-    }
-    fn finish(&mut self) {}
-}
-
-fn told(world: usize) -> Told {
-    let place = |rank| Placement {
-        rank,
-        host: "a".to_owned(),
-        pid: 1,
-        cores: vec![rank],
-        numa: None,
-        memory_available: 1 << 40,
-        memory_total: 1 << 40,
-        cache: 0,
-    };
-    Told {
-        topology: Topology { ranks: (0..world).map(place).collect() },
-        hang: Vec::new(),
-        lose: None,
-        reports: VecDeque::new(),
-        setups: Rc::default(),
-    }
-}
+use crate::sweep::{Cell, Done, Knowledge, SweepSettings, Target};
 
 fn settings() -> SweepSettings {
     SweepSettings { patterns: vec![Pattern::Peer], sizes: vec![4096, 1 << 20], repeats: 3, ..SweepSettings::default() }
 }
 
 /// Run a conductor; `react` sees each event and may command.
-fn run(engine: Told, start: Option<Start>, headless: bool, mut react: impl FnMut(&Event, &Sender<Command>)) -> (Vec<Event>, bool) {
+fn run(engine: Told, start: Option<Start>, headless: bool, react: impl FnMut(&Event, &Sender<Command>)) -> (Vec<Event>, bool) {
+    run_knowing(None, engine, start, headless, react)
+}
+
+/// The same with what is known of who disturbs whom.
+fn run_knowing(
+    knowledge: Option<Rc<dyn Knowledge>>,
+    engine: Told,
+    start: Option<Start>,
+    headless: bool,
+    mut react: impl FnMut(&Event, &Sender<Command>),
+) -> (Vec<Event>, bool) {
     let (commands, orders) = mpsc::channel();
     let events = RefCell::new(Vec::new());
-    let sink = |event: Event| {
+    let sink = |_: Option<f64>, event: Event| {
         react(&event, &commands);
         events.borrow_mut().push(event);
     };
     let mut conductor = Conductor::new(Box::new(engine), orders, Arc::new(Gate::default()), 0, sink, Vec::new);
+    if let Some(knowledge) = knowledge {
+        conductor.know(knowledge);
+    }
     conductor.run(start, headless);
     let blemished = conductor.blemished();
     drop(conductor);
@@ -103,6 +52,10 @@ fn run(engine: Told, start: Option<Start>, headless: bool, mut react: impl FnMut
 
 fn samples(events: &[Event]) -> Vec<&Sample> {
     events.iter().filter_map(|event| if let Event::ProbeDone { samples, .. } = event { Some(samples) } else { None }).flatten().collect()
+}
+
+fn notices(events: &[Event]) -> Vec<&str> {
+    events.iter().filter_map(|event| if let Event::Notice { text } = event { Some(text.as_str()) } else { None }).collect()
 }
 
 fn ended(events: &[Event]) -> Vec<Outcome> {
@@ -128,8 +81,8 @@ fn a_pair_that_hangs_is_given_up_and_the_rest_goes_on() {
     for sample in samples(&events) {
         *states.entry(((sample.from, sample.to) == (0, 1), sample.status.name())).or_default() += 1;
     }
-    // Two probes of it time out (first pass, one repeat each); the other four repeats are waived without asking.
-    assert_eq!(states, BTreeMap::from([((false, "ok"), 30), ((true, "timeout"), 2), ((true, "waived"), 4)]));
+    // Two probes of it time out: one repeat of the first pass, and three of the smaller size; the other two are waived without asking.
+    assert_eq!(states, BTreeMap::from([((false, "ok"), 30), ((true, "timeout"), 4), ((true, "waived"), 2)]));
     assert!(blemished);
     let started = events.iter().filter(|event| matches!(event, Event::ProbeStarted { probe } if probe.flows() == [(0, 1)])).count();
     assert_eq!(started, 2);
@@ -188,7 +141,9 @@ fn a_cell_is_measured_again_during_a_sweep_and_after_it() {
         _ => {}
     });
     let takes = |take: u32| samples(&events).into_iter().filter(move |sample| sample.take == take).collect::<Vec<_>>();
-    assert_eq!(takes(0).len(), 2 * 2 * 3);
+    // What was not measured yet when a newer take began is not measured for the old one.
+    let own = |(from, bytes): (usize, u64)| takes(0).iter().filter(|sample| (sample.from, sample.bytes) == (from, bytes)).count();
+    assert_eq!([(0, 4096), (0, 1 << 20), (1, 1 << 20), (1, 4096)].map(own), [3, 3, 3, 0]);
     assert!(takes(1).iter().all(|sample| (sample.from, sample.to, sample.bytes) == (1, 0, 4096)));
     assert_eq!((takes(1).len(), takes(2).len()), (3, 2 * 3));
     let ids: Vec<u64> =
@@ -204,7 +159,7 @@ fn what_cannot_be_measured_is_refused_in_words() {
     }
     let (events, blemished) = run(engine, Some(Start::new(settings())), true, |_, _| {});
     assert!(blemished);
-    assert!(matches!(&events[..], [Event::Notice { text }] if text.contains("MiB on a, which has 1 MiB")), "{events:?}");
+    assert!(matches!(&events[..], [Event::Notice { text }] if text.contains("MiB on node1, which has 1 MiB")), "{events:?}");
     let wrong = SweepSettings { mover: MoverKind::MpiPut, ..settings() };
     let (events, _) = run(told(2), Some(Start::new(wrong)), true, |_, _| {});
     assert!(matches!(&events[..], [Event::Notice { text }] if text.contains("mover = mpi_put: this engine has memcpy")), "{events:?}");
@@ -213,11 +168,15 @@ fn what_cannot_be_measured_is_refused_in_words() {
 #[test]
 fn a_resumed_sweep_measures_only_what_is_missing() {
     let cell = Cell { pattern: Pattern::Peer, from: 0, to: 1 };
-    let start = Start {
-        done: vec![(Target::Pair(cell), 4096, vec![0, 1, 2]), (Target::Pair(cell), 1 << 20, vec![0])],
-        resumed: true,
-        ..Start::new(settings())
+    let done = |bytes, repeats: &[u32]| Done {
+        target: Target::Pair(cell),
+        bytes,
+        take: 0,
+        repeats: repeats.to_vec(),
+        times: vec![vec![1e-3; repeats.len()]],
+        together: false,
     };
+    let start = Start { done: vec![done(4096, &[0, 1, 2]), done(1 << 20, &[0])], resumed: true, ..Start::new(settings()) };
     let (events, _) = run(told(2), Some(start), true, |_, _| {});
     let of_cell: Vec<(u64, u32)> =
         samples(&events).iter().filter(|sample| sample.from == 0).map(|sample| (sample.bytes, sample.repeat)).collect();
