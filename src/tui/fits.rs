@@ -160,8 +160,8 @@ impl Book {
     /// Bring it up to date for a frame: as much as fits in `share`, or all of it where nobody waits.
     pub fn settle(&mut self, model: &Model, panel: &mut FitsPanel, share: Option<Duration>) {
         let wait = match self.rows.len() {
-            0..=FEW => 0.0,
-            ..=MANY => WAIT,
+            few if few <= FEW => 0.0,
+            some if some <= MANY => WAIT,
             _ => WAIT_MANY,
         };
         let many = wait >= WAIT_MANY && share.is_some();
@@ -353,7 +353,7 @@ impl Book {
             }
         };
         let sizes = model.groups.get(group);
-        let path = path_of(sizes);
+        let path = path_of_group(sizes);
         for kind in kinds {
             let known = self.fan_rows.get(&(kind, group.clone())).copied();
             let id = match known {
@@ -408,7 +408,7 @@ impl Book {
 }
 
 /// What all messages of a group travel over; `None` where they differ.
-fn path_of(sizes: &[crate::session::GroupSize]) -> Option<PathClass> {
+fn path_of_group(sizes: &[crate::session::GroupSize]) -> Option<PathClass> {
     let mut paths = sizes.iter().flat_map(|size| &size.shots).map(|shot| shot.path);
     let first = paths.next()?;
     paths.all(|path| path == first).then_some(first)

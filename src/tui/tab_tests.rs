@@ -2,15 +2,17 @@
 
 use crossterm::event::{Event as Input, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
-use super::fits::Column;
+use super::fits::{Book, Column};
 use super::fixture::{app, fans, frame, header, press, protocols, spread, text};
 use super::form::Field;
 use super::keys::Key;
+use super::state::FitsPanel;
 use super::{App, Effect, Mode, Tab};
+use crate::fit::Confidence;
 use crate::matrix::Metric;
 use crate::ramp::Level;
 use crate::sample::Pattern;
-use crate::session::{Command, Event, Header, Record};
+use crate::session::{Command, Event, Header, Model, Record};
 use crate::sweep::Cell;
 
 type Session = (Header, Vec<Record>);
@@ -99,6 +101,29 @@ fn fitting_takes_a_share_of_a_frame_and_gets_there_all_the_same() {
     }
     assert!(frames > 1 && !app.tick(0.05));
     assert_eq!(shown(&mut app), end);
+}
+
+/// The table is fitted key by key, files all at once: the same numbers come of both.
+#[test]
+fn the_table_has_the_fits_that_files_get() {
+    for session in [fans as fn() -> _, protocols] {
+        let (header, records) = session();
+        let mut model = Model::new(header);
+        for record in &records {
+            model.apply(record);
+        }
+        let mut book = Book::new(&model);
+        book.settle(&model, &mut FitsPanel::default(), None);
+        let fits = crate::session::fits(&model, Some(&Confidence::new(0.95)));
+        assert_eq!(book.shown(), fits.classes.len() + fits.single.len());
+        for place in 0..book.shown() {
+            let detail = book.detail(&model, place).unwrap();
+            let expected = fits.get(detail.fit.kind, &detail.fit.key).unwrap();
+            assert_eq!(&detail.fit, expected);
+            let row = book.at(place).unwrap();
+            assert_eq!((row.kind, row.n as usize, usize::from(row.breaks)), (expected.kind, expected.n, expected.breakpoints().count()));
+        }
+    }
 }
 
 #[test]
@@ -277,7 +302,9 @@ fn following_every_metric_and_pattern_shows_what_building_anew_shows() {
     for keys in ["3 m m m", "3 m m m m", "3 p", "3 p m m"] {
         let mut grown = live((header.clone(), Vec::new()), Tab::Matrix);
         press(&mut grown, keys);
-        records.iter().for_each(|record| grown.apply(record));
+        for record in &records {
+            grown.apply(record);
+        }
         let mut whole = live((header.clone(), records.clone()), Tab::Matrix);
         press(&mut whole, keys);
         assert_eq!(shown(&mut grown), shown(&mut whole), "{keys}");

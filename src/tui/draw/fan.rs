@@ -18,21 +18,18 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, direction: Pattern,
     let way = scene.fans.way(direction);
     let entry = scene.ui.fans.entry.min(scene.fans.entries(direction).saturating_sub(1));
     let look = scene.look;
-    match way.roots.get(entry) {
-        Some(root) => {
-            let Some(fan) = chosen_fan(scene, root) else { return };
-            let title =
-                fit(&[fan.group.describe(), format!(" · {}", format_size(scene.fans.bytes))], usize::from(area.width).saturating_sub(4));
-            let inner = panel(buf, area, look, &Line::from(span(title, look.title())));
-            one(scene, buf, inner, root, fan, hits);
-        }
-        None => {
-            let Some(other) = scene.fans.others.get(entry - way.roots.len()) else { return };
-            let title = [other.group.describe(), format!(" · {}", format_size(scene.fans.bytes))];
-            let title = fit(&title, usize::from(area.width).saturating_sub(4));
-            let inner = panel(buf, area, look, &Line::from(span(title, look.title())));
-            whole(scene, buf, inner, other, hits);
-        }
+    let framed = |buf: &mut Buffer, group: &crate::sweep::Group| {
+        let title = [group.describe(), format!(" · {}", format_size(scene.fans.bytes))];
+        let title = fit(&title, usize::from(area.width).saturating_sub(4));
+        panel(buf, area, look, &Line::from(span(title, look.title())))
+    };
+    if let Some(root) = way.roots.get(entry) {
+        let Some(fan) = chosen_fan(scene, root) else { return };
+        let inner = framed(buf, &fan.group);
+        one(scene, buf, inner, root, fan, hits);
+    } else if let Some(other) = scene.fans.others.get(entry - way.roots.len()) {
+        let inner = framed(buf, &other.group);
+        whole(scene, buf, inner, other, hits);
     }
 }
 

@@ -181,12 +181,12 @@ fn other(scene: &Scene<'_>, buf: &mut Buffer, line: Rect, number: usize, here: b
 /// Least, median and most over the roots, each with whose it is.
 fn over_all(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, shown: &[&Over], names: usize) {
     let (look, rates, pitch) = (scene.look, rates(scene), cell_columns(usize::from(area.width)));
-    let rows: [(&str, fn(&Over) -> (f64, Option<usize>)); 3] = [
-        ("least", |over| (over.least.0, Some(over.least.1))),
-        ("median", |over| (over.median, None)),
-        ("most", |over| (over.most.0, Some(over.most.1))),
-    ];
-    for (row, (what, pick)) in (0..area.height).zip(rows) {
+    for (row, what) in (0..area.height).zip(["least", "median", "most"]) {
+        let pick = |over: &Over| match what {
+            "least" => (over.least.0, Some(over.least.1)),
+            "most" => (over.most.0, Some(over.most.1)),
+            _ => (over.median, None),
+        };
         let mut spans = vec![span(left(&format!(" {what}"), names), look.dim())];
         for over in shown {
             spans.push(span(right(&rates.number(pick(over).0), pitch), look.text()));

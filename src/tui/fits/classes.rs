@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{Detail, Id, Row, path_of};
+use super::{Detail, Id, Row, path_of_group};
 use crate::fit::{Confidence, Fit, Key, Kind, Spread, median};
 use crate::sample::Pattern;
 use crate::session::curves::{self, Curve};
 use crate::session::{Model, SizeCell};
 use crate::sweep::Cell;
-use crate::topology::PathClass;
+use crate::topology::{PathClass, path_of};
 
 /// Pairs of a class that are pooled at most; of more, as many evenly from all ranks.
 const POOLED: usize = 4096;
@@ -33,9 +33,11 @@ impl ClassFit {
 #[derive(Debug, Clone, Default)]
 pub struct Members {
     node_of: Vec<usize>,
-    /// class, the pairs that stand for it, pairs in all
-    classes: Vec<(PathClass, Vec<(u32, u32)>, usize)>,
+    classes: Vec<Class>,
 }
+
+/// A path class, the pairs that stand for it, and pairs in all.
+type Class = (PathClass, Vec<(u32, u32)>, usize);
 
 impl Members {
     /// Of ranks on these hosts: `node_of[rank]`.
@@ -59,11 +61,7 @@ impl Members {
 
     /// Path class between two ranks, by the numbers of their hosts.
     pub fn path(&self, from: usize, to: usize) -> PathClass {
-        match (from == to, self.node_of.get(from), self.node_of.get(to)) {
-            (true, ..) => PathClass::Local,
-            (_, Some(a), Some(b)) if a == b => PathClass::IntraNode,
-            _ => PathClass::InterNode,
-        }
+        path_of(&self.node_of, from, to)
     }
 }
 
@@ -110,7 +108,9 @@ pub fn of(
     for (pattern, kind) in [(Pattern::Peer, Kind::Peer), (Pattern::Duplex, Kind::Duplex)] {
         for (class, pairs, total) in &members.classes {
             let pool = pools.entry((kind, Id::Class(*class))).or_default();
-            pairs.iter().for_each(|&(from, to)| pool.add_cell(sizes(pattern, from as usize, to as usize)));
+            for &(from, to) in pairs {
+                pool.add_cell(sizes(pattern, from as usize, to as usize));
+            }
             pool.pooled = (pairs.len() < *total).then_some((pairs.len(), *total));
         }
     }
@@ -152,7 +152,7 @@ fn groups(model: &Model, pools: &mut BTreeMap<(Kind, Id), Pool>) {
             }
             _ => continue,
         };
-        let Some(path) = path_of(sizes) else { continue };
+        let Some(path) = path_of_group(sizes) else { continue };
         let id = Id::FanClass(path, group.peers.len() as u32);
         pools.entry((kinds[0], id)).or_default().add(curves::of_group(sizes));
         pools.entry((kinds[1], id)).or_default().add(curves::of_root(group, sizes));
