@@ -37,7 +37,7 @@ pub struct Key {
     pub pattern: Pattern,
     /// message size of bandwidths and ratios, bytes; 0 before the first sample
     pub bytes: u64,
-    /// smallest size that has a sample, bytes
+    /// of the small-message time: smallest size that has a sample, bytes; else 0, since it changes as a sweep goes on
     pub small: u64,
 }
 
@@ -50,7 +50,8 @@ impl Key {
         let patterns = model.sweep.as_ref().map_or(&[][..], |sweep| &sweep.settings.patterns);
         let only_duplex = patterns.contains(&Pattern::Duplex) && !patterns.iter().any(|p| matches!(p, Pattern::Peer | Pattern::Local));
         let pattern = panel.pattern.unwrap_or(if only_duplex { Pattern::Duplex } else { Pattern::Peer });
-        Self { metric: panel.metric, pattern, bytes, small: sizes.first().copied().unwrap_or(0) }
+        let small = if panel.metric == Metric::SmallTime { sizes.first().copied().unwrap_or(0) } else { 0 };
+        Self { metric: panel.metric, pattern, bytes, small }
     }
 
     /// The cell of the matrix at a row and a column: on the diagonal of `peer`, the copy inside the rank.
