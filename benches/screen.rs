@@ -213,6 +213,12 @@ fn fits(criterion: &mut Criterion, rng: &mut fastrand::Rng) {
     }
     frames.tell("the rest of the table");
     app.ui.tab = Tab::Matrix;
+    let mut frames = Frames::default();
+    for pairs in pairs(WORLD).take(250_000).collect::<Vec<_>>().chunks(2_500) {
+        let news = pairs.iter().map(|&pair| done(rng, 0, pair, SIZE, REPEATS..REPEATS + 1)).collect();
+        frames.one(&mut app, &mut buffer, news);
+    }
+    frames.tell("more results while the Matrix tab is shown");
     app.ui.matrix.metric = Metric::Asymmetry;
     let begun = cpu();
     app.input(&Input::Key(KeyEvent::from(KeyCode::Char('m'))));

@@ -215,7 +215,9 @@ impl App {
 
     /// Draw a frame, and remember what lies where.
     pub fn draw(&mut self, buf: &mut Buffer) {
-        self.view.insight.settle();
+        if self.ui.tab == Tab::Matrix {
+            self.view.insight.settle();
+        }
         if self.ui.tab == Tab::Sweep {
             self.expected.settle(&self.ui.form, &self.model, &self.view, super::draw::running(&self.model));
         }
