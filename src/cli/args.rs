@@ -179,7 +179,10 @@ pub enum Commands {
         format: Format,
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
-        /// Metric of the picture: bandwidth, time or asymmetry
+        /// Tab of the picture: sweep, matrix, fits, fans or session
+        #[arg(long, default_value = "matrix")]
+        tab: String,
+        /// Metric of the picture: bandwidth, time, asymmetry, duplex (ratio) or spread
         #[arg(long, default_value = "bandwidth")]
         metric: String,
         /// Message size of the picture (default: the largest that all pairs have)

@@ -16,6 +16,7 @@ use crate::session::{self, Model};
 pub(super) struct Wanted {
     pub(super) format: Format,
     pub(super) out: PathBuf,
+    pub(super) tab: String,
     pub(super) metric: String,
     pub(super) size: Option<String>,
     pub(super) cells: String,
@@ -77,7 +78,9 @@ fn picture(global: &super::args::Global, model: &Model, wanted: &Wanted) -> Resu
         "bandwidth" => Metric::Bandwidth,
         "time" => Metric::SmallTime,
         "asymmetry" => Metric::Asymmetry,
-        other => bail!("--metric: {other:?} is not one of bandwidth, time, asymmetry"),
+        "duplex" => Metric::DuplexRatio,
+        "spread" => Metric::Spread,
+        other => bail!("--metric: {other:?} is not one of bandwidth, time, asymmetry, duplex, spread"),
     };
     let cells = wanted.cells.split_once('x').and_then(|(w, h)| Some((w.trim().parse().ok()?, h.trim().parse().ok()?)));
     let Some((width, height)) = cells.filter(|&(w, h): &(u16, u16)| (60..=500).contains(&w) && (18..=300).contains(&h)) else {
@@ -85,7 +88,12 @@ fn picture(global: &super::args::Global, model: &Model, wanted: &Wanted) -> Resu
     };
     let settings = model.sweep.as_ref().map_or_else(|| model.header.settings.clone(), |sweep| sweep.settings.clone());
     let movers = vec![settings.mover];
-    let mut ui = Ui::new(Tab::Matrix, &settings, movers);
+    let named = |tab: &Tab| tab.title().eq_ignore_ascii_case(&wanted.tab);
+    let Some(tab) = Tab::ALL.into_iter().find(named) else {
+        let names: Vec<String> = Tab::ALL.iter().map(|tab| tab.title().to_lowercase()).collect();
+        bail!("--tab: {:?} is not one of {}", wanted.tab, names.join(", "));
+    };
+    let mut ui = Ui::new(tab, &settings, movers);
     ui.matrix.metric = metric;
     if let Some(text) = &wanted.size {
         let bytes = crate::units::parse_size(text).context("--size")?;

@@ -71,8 +71,8 @@ fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {
         Some(Commands::Run(run)) => job::run(&global, &run),
         Some(Commands::Attach { socket }) => job::attach(&global, socket.as_deref()),
         Some(Commands::Open { session }) => files::open(&global, &session),
-        Some(Commands::Export { session, format, out, metric, size, cells, chunk }) => {
-            files::export(&global, &session, &files::Wanted { format, out, metric, size, cells, chunk })
+        Some(Commands::Export { session, format, out, tab, metric, size, cells, chunk }) => {
+            files::export(&global, &session, &files::Wanted { format, out, tab, metric, size, cells, chunk })
         }
         Some(Commands::Fit { source, json, all }) => fit::fit(&source, json, all),
         Some(Commands::Fabrics { name }) => facts::fabrics(name.as_deref()),
