@@ -97,7 +97,9 @@ fn between(hosts: &[Vec<u32>], both: bool, rng: &mut fastrand::Rng) -> Vec<(u32,
             let begin = pairs.len();
             for (a, b) in circle(hosts.len(), round) {
                 let met = |at: usize| hosts[b].get((at + shift) % largest).copied();
-                pairs.extend(hosts[a].iter().enumerate().filter_map(|(at, &one)| Some(turned((one, met(at)?), turn))));
+                // Half of them the other way around: a round loads both directions of a host alike.
+                let way = |at: usize| turn != (at % 2 == 1);
+                pairs.extend(hosts[a].iter().enumerate().filter_map(|(at, &one)| Some(turned((one, met(at)?), way(at)))));
             }
             rng.shuffle(&mut pairs[begin..]);
         }

@@ -1,14 +1,14 @@
 //! Ranks of a described fabric: nothing moves, times come from the fabric's fair shares, on a clock of their own.
 //!
-//! A round costs virtual time as the real engines spend it: the order, empty round trips, untimed windows, a handshake and an
-//! acknowledgement for each repeat, the check of the payload. Probes of a round load the fabric together for all of their
-//! time, a probe's own transfers until each is complete.
+//! A round costs virtual time as the real engines spend it: the order, empty round trips, untimed windows, an acknowledgement for
+//! each window, and a handshake before what is timed, or before each repeat of several transfers. Probes of a round load the
+//! fabric together for all of their time, a probe's own transfers until each is complete.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::timed::{PINGS, batch, untimed};
+use super::timed::{batch, pings, untimed};
 use super::{Collector, End, Engine, Order, ProbeReport, Repeat, Report, Setup, TransportError};
 use crate::fabric::{Demand, Fabric, Route, Transfer, completions, shares};
 use crate::sample::{EngineKind, MoverKind, Pattern};
@@ -69,8 +69,13 @@ impl Sim {
         let longest = one.iter().copied().fold(0.0, f64::max);
         let step = own.iter().map(|way| way.step).fold(0.0, f64::max);
         let fans_out = own.iter().filter(|way| way.from == own[0].from).count() as f64;
-        let mut time = DISPATCH + PINGS as f64 * 2.0 * step * fans_out;
-        let shortest = one.iter().copied().fold(f64::INFINITY, f64::min);
+        // Of one transfer the first untimed window is announced, the others, and the timed ones; several start together each time,
+        // agree on the windows, and leave together.
+        let alone = matches!(probe.target.pattern(), Pattern::Peer | Pattern::Local);
+        let starts = if alone { 2 + u32::from(untimed(order) > 1) } else { untimed(order) + probe.repeats + 2 };
+        let mut time = DISPATCH + 2.0 * step * (pings(order) as f64 * fans_out + f64::from(starts));
+        // A sender sees its window's acknowledgement, too.
+        let shortest = own.iter().zip(&one).map(|(way, one)| one + way.step).fold(f64::INFINITY, f64::min);
         let windows = if longest.is_finite() { batch(Duration::from_secs_f64(shortest)) } else { 1 };
         let rounds = (0..untimed(order)).map(|_| (1, false)).chain((0..order.probe.repeats).map(|_| (windows, true)));
         let (mut warmups, mut timed) = (0, 0);
@@ -78,7 +83,7 @@ impl Sim {
             let factor = self.fabric.noise().map_or(1.0, |noise| noise.factor(&mut self.rng));
             let seconds: Vec<f64> = own.iter().zip(&one).map(|(way, &one)| self.slowed(way, one) * factor * windows as f64).collect();
             let last = seconds.iter().copied().fold(0.0, f64::max);
-            time += 3.0 * step + last + step * (windows - 1) as f64;
+            time += last + step * windows as f64;
             if time > order.timeout || !last.is_finite() {
                 let silent = own.iter().zip(&one).find(|(_, one)| !one.is_finite()).map_or(own[0].from, |(way, _)| way.from);
                 report.end = End::Timeout(format!(
@@ -107,8 +112,7 @@ impl Sim {
                 warmups += 1;
             }
         }
-        // The check is one more message.
-        (report, time + 2.0 * step + longest / f64::from(order.window.max(1)))
+        (report, time)
     }
 
     /// The first rank of a probe that stops answering in it.
