@@ -9,6 +9,11 @@ use crate::topology::Topology;
 pub trait Knowledge {
     /// A round without a probe yet.
     fn begin(&self) -> Box<dyn Load + '_>;
+
+    /// Seconds that a message between two ranks should take alone, if something tells.
+    fn expected(&self, _from: usize, _to: usize, _bytes: u64) -> Option<f64> {
+        None
+    }
 }
 
 /// The probes of a round so far.
@@ -175,6 +180,10 @@ impl Rules {
 }
 
 impl Knowledge for Rules {
+    fn expected(&self, from: usize, to: usize, bytes: u64) -> Option<f64> {
+        self.base.expected(from, to, bytes)
+    }
+
     fn begin(&self) -> Box<dyn Load + '_> {
         Box::new(RuleLoad { rules: self, base: self.base.begin(), used: vec![false; self.shared.len()], count: 0, alone: false })
     }

@@ -168,7 +168,10 @@ fn some_pairs_of_many_are_measured_and_said_to_be_some() {
         assert_eq!(pairs.iter().filter(|(from, _)| *from == rank).count(), 4);
         assert_eq!(pairs.iter().filter(|(_, to)| *to == rank).count(), 4);
     }
-    assert_eq!(notices(&events), ["peer measures 128 of 992 pairs (13 %), 4 from each rank, in equal parts of intra_node and inter_node"]);
+    assert_eq!(
+        notices(&events),
+        ["not all is measured: peer: 128 of 992 pairs (13 %), 4 from each rank, in equal parts of intra_node and inter_node"]
+    );
     let position = |wanted: fn(&Event) -> bool| events.iter().position(wanted).unwrap();
     let (said, first) =
         (position(|event| matches!(event, Event::Notice { .. })), position(|event| matches!(event, Event::ProbeStarted { .. })));
