@@ -142,6 +142,7 @@ pub enum BuffersArg {
 }
 
 #[derive(Debug, Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "there is one, once")]
 pub enum Commands {
     /// Start an MPI job with the flags that it needs, and watch over the terminal
     Run(RunArgs),

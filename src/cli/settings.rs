@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn an_interval_or_a_number_of_repeats_or_both() {
         let of = |ci, repeats| {
-            let settings = typed(&SweepArgs { ci, repeats, ..SweepArgs::default() }).unwrap();
+            let settings = typed(&SweepArgs { repeats, ci, ..SweepArgs::default() }).unwrap();
             (settings.ci, settings.repeats)
         };
         assert_eq!(of(None, None), (0.05, 40));

@@ -169,12 +169,12 @@ impl Rules {
 
     /// Of probes that ran at the same time, those that what was learned since forbids to run with one of the others.
     pub fn disturbed(&self, round: &[Vec<(usize, usize)>]) -> Vec<usize> {
-        let mut users = vec![0_u32; self.shared.len()];
+        let mut counts = vec![0_u32; self.shared.len()];
         let uses: Vec<Vec<usize>> = round.iter().map(|flows| self.uses(flows)).collect();
         for &at in uses.iter().flatten() {
-            users[at] += 1;
+            counts[at] += 1;
         }
-        let bad = |&at: &usize| self.is_alone(&round[at]) || uses[at].iter().any(|&shared| users[shared] > 1);
+        let bad = |&at: &usize| self.is_alone(&round[at]) || uses[at].iter().any(|&shared| counts[shared] > 1);
         (0..round.len()).filter(|at| round.len() > 1 && bad(at)).collect()
     }
 }

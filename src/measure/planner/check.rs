@@ -283,7 +283,7 @@ impl Planner {
             // Without those that are known by now to be disturbed by others.
             let mut load = self.rules.begin();
             load.add(&flows(self, &item));
-            let Some(together) = self.history.get(round) else { return None };
+            let together = self.history.get(round)?;
             let others = together.members.iter().map(|&(target, _)| Item { target, size: item.size }).filter(|&other| other != item);
             members.extend(others.filter(|other| load.add(&flows(self, other))));
         }
@@ -337,11 +337,11 @@ impl Planner {
                 check.state = State::Trial(trial);
                 return Some(asks);
             }
-            let slower = |item: &&Item| {
+            let is_slower = |item: &&Item| {
                 let two = trial.together.get(&item.target).zip(trial.alone.get(&item.target));
                 two.is_some_and(|(together, alone)| together.slower_than(alone))
             };
-            let slowed: Vec<Item> = trial.members.iter().filter(slower).copied().collect();
+            let slowed: Vec<Item> = trial.members.iter().filter(is_slower).copied().collect();
             match slowed.len() {
                 0 => return None,
                 1 | 2 => {
