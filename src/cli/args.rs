@@ -46,21 +46,61 @@ pub enum Color {
 
 #[derive(Debug, Clone, Default, Args)]
 pub struct SweepArgs {
-    /// Who the ranks are (default: mpi under an MPI launcher, else threads)
+    /// Who the ranks are (default: mpi under an MPI launcher, sim with --fabric, else threads)
     #[arg(long, value_enum)]
     pub engine: Option<EngineArg>,
     /// Number of ranks of the threads engine (default: one a core, at most 16), or the ranks to measure, such as 0-3,7
     #[arg(long, value_name = "N|SET")]
     pub ranks: Option<String>,
-    /// Patterns to measure
-    #[arg(long, value_name = "LIST", help = "Patterns to measure: local, peer [default: local,peer]")]
+    /// Measure a group of the job's ranks as if there were no others: they are numbered from 0 in it, such as 0-7
+    #[arg(long, value_name = "SET")]
+    pub group: Option<String>,
+    /// A described fabric: what the sim engine simulates, and for other engines what may be measured at the same time; a name
+    /// (see `toposcope fabrics`) or a file
+    #[arg(long, value_name = "NAME|FILE")]
+    pub fabric: Option<String>,
+    /// Patterns to measure: local, peer, duplex, `fan_out`, `fan_in`, relay, custom
+    #[arg(
+        long,
+        value_name = "LIST",
+        help = "Patterns to measure: local, peer, duplex, fan_out, fan_in, relay, custom [default: local,peer]"
+    )]
     pub patterns: Option<String>,
-    /// Message sizes: a list or a range in steps of 4, such as 4KiB..64MiB or 1M,16M
+    /// Message sizes: a list or a range in steps of 4, such as 4KiB..64MiB or 1M,16M (default: 4KiB..256MiB, or up to what
+    /// fits a quarter of the memory)
     #[arg(long, value_name = "SIZES")]
     pub sizes: Option<String>,
-    /// Timed repeats for each pair and size; 6 or more give an interval
+    /// Numbers of peers of a fan, such as 1,2,4 (default: the ranks of a host minus one)
+    #[arg(long, value_name = "LIST")]
+    pub widths: Option<String>,
+    /// Peers of a fan's root: nearest, next, `same_host`, `same_switch`, `cross_host`, or a file with lines such as 0: 1,2,3
+    #[arg(
+        long,
+        value_name = "CHOICE|FILE",
+        help = "Peers of a fan's root: nearest [default], next, same_host, same_switch, cross_host, or a file with lines such as 0: 1,2,3"
+    )]
+    pub peers: Option<String>,
+    /// Distances of a relay, such as 1,2 (default: 1)
+    #[arg(long, value_name = "LIST")]
+    pub shifts: Option<String>,
+    /// Transfers of your own, those of a set at the same time: lines of set,from,to, or a CSV file with these columns
+    #[arg(long, value_name = "FILE")]
+    pub pattern_file: Option<PathBuf>,
+    /// Measure so many pairs of each rank, chosen by the seed, instead of all
+    #[arg(long, value_name = "K")]
+    pub pairs: Option<usize>,
+    /// One probe at a time, never several that do not disturb each other
+    #[arg(long)]
+    pub isolated: bool,
+    /// Timed repeats for each pair and size: exactly, or with --ci at most; 6 or more give an interval
     #[arg(long, value_name = "N")]
     pub repeats: Option<u32>,
+    /// Repeat until half the median's 95 % interval is within this share of it (default: 0.05, with at most 40 repeats)
+    #[arg(long, value_name = "SHARE")]
+    pub ci: Option<f64>,
+    /// Longest time for all of it, such as 60s; everything gets a first value in any case
+    #[arg(long, value_name = "TIME")]
+    pub budget: Option<String>,
     /// Untimed repeats before the timed ones of each probe
     #[arg(long, value_name = "N")]
     pub warmup: Option<u32>,
@@ -73,7 +113,7 @@ pub struct SweepArgs {
     /// Longest time of one probe, such as 10s or 500ms
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<String>,
-    /// How bytes travel: memcpy (threads), `mpi_sendrecv` or `mpi_put` (mpi)
+    /// How bytes travel: memcpy (threads), `mpi_sendrecv` or `mpi_put` (mpi), simulated (sim)
     #[arg(long, value_name = "NAME")]
     pub mover: Option<String>,
     /// rotate: messages from cold memory; reuse: the same buffers again, as most micro-benchmarks do
@@ -91,6 +131,8 @@ pub struct SweepArgs {
 pub enum EngineArg {
     Threads,
     Mpi,
+    /// a described fabric (--fabric) on a clock of its own
+    Sim,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -100,6 +142,7 @@ pub enum BuffersArg {
 }
 
 #[derive(Debug, Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "there is one, once")]
 pub enum Commands {
     /// Start an MPI job with the flags that it needs, and watch over the terminal
     Run(RunArgs),

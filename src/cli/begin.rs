@@ -1,5 +1,6 @@
 //! The session of a job: a new one, or one that is taken up.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -10,10 +11,12 @@ use crate::config;
 use crate::discover::{self, Machine};
 use crate::launch::guard;
 use crate::measure::Start;
+use crate::sample::{EngineKind, Pattern};
 use crate::session::store::Store;
 use crate::session::{Event, Header, Model, Record};
 use crate::sweep::SweepSettings;
 use crate::transport::Engine;
+use crate::units::format_ranks;
 
 /// The session of this job: new, or taken up.
 pub(super) struct Session {
@@ -36,7 +39,7 @@ impl Session {
         if let Some(folder) = &args.resume {
             return Self::resume(folder, args, engine);
         }
-        let settings = settings::settings(args, kind, world, settings::defaults(kind))?;
+        let settings = settings::settings(args, kind, topology, None)?;
         let hosts = topology.hosts();
         let folder = match &global.session {
             Some(folder) => folder.clone(),
@@ -70,12 +73,20 @@ impl Session {
                 ours.hosts().join(", ")
             );
         }
+        if recorded.header.group != engine.group() {
+            let told = |group: &[usize]| if group.is_empty() { "all ranks".to_owned() } else { format!("--group {}", format_ranks(group)) };
+            bail!("{} was measured with {}; this job has {}", folder.display(), told(&recorded.header.group), told(engine.group()));
+        }
+        let simulated = |header: &Header| header.software.get(EngineKind::Sim.name()).cloned();
+        if let Some(before) = simulated(&recorded.header).filter(|before| *before != engine.software()) {
+            bail!("{} is of another fabric ({before}): its samples do not belong to {}", folder.display(), engine.software());
+        }
         let mut model = Model::new(recorded.header.clone());
         for record in &recorded.records {
             model.apply(record);
         }
         let base = model.sweep.as_ref().map_or_else(|| recorded.header.settings.clone(), |sweep| sweep.settings.clone());
-        let settings = settings::settings(args, engine.kind(), ours.world(), base)?;
+        let settings = settings::settings(args, engine.kind(), ours, Some(base))?;
         if let Some(before) = model.sweep.as_ref().map(|sweep| &sweep.settings) {
             comparable(before, &settings)?;
         }
@@ -91,7 +102,7 @@ impl Session {
     }
 }
 
-/// Refuse to add samples that were taken differently to a sweep's own.
+/// Refuse to add samples that were taken differently to a sweep's own, or that would be called the same and are not.
 fn comparable(before: &SweepSettings, now: &SweepSettings) -> Result<()> {
     let words = |settings: &SweepSettings| {
         let buffers = format!("{:?}", settings.buffers).to_lowercase();
@@ -102,6 +113,21 @@ fn comparable(before: &SweepSettings, now: &SweepSettings) -> Result<()> {
             bail!(
                 "--resume: the session's samples were taken with --{name} {before}; samples with --{name} {now} need a session of their own"
             );
+        }
+    }
+    let both = |pattern| before.patterns.contains(&pattern) && now.patterns.contains(&pattern);
+    if both(Pattern::Relay) && before.ranks != now.ranks {
+        bail!("--resume: a relay goes over all ranks that are measured; with other --ranks it needs a session of its own");
+    }
+    if both(Pattern::Custom) {
+        let set = |settings: &SweepSettings, set: u32| {
+            let own = settings.transfers.iter().filter(|transfer| transfer.set == set);
+            own.map(|transfer| (transfer.from, transfer.to)).collect::<BTreeSet<_>>()
+        };
+        let known = before.transfers.iter().map(|transfer| transfer.set);
+        let other = known.filter(|&id| !set(now, id).is_empty()).find(|&id| set(before, id) != set(now, id));
+        if let Some(id) = other {
+            bail!("--resume: set {id} of the pattern file has other transfers in the session; give the new ones another number");
         }
     }
     Ok(())
@@ -122,7 +148,7 @@ fn header(folder: &Path, engine: &dyn Engine, settings: &SweepSettings) -> Heade
         name,
         started: jiff::Timestamp::now().to_string(),
         engine: engine.kind(),
-        group: Vec::new(),
+        group: engine.group().to_vec(),
         settings: settings.clone(),
         topology: engine.topology().clone(),
         software: software.into_iter().collect(),
@@ -152,6 +178,7 @@ fn resume_command(folder: &Path) -> String {
 mod tests {
     use super::*;
     use crate::sample::MoverKind;
+    use crate::sweep::Transfer;
 
     #[test]
     fn only_what_was_taken_alike_goes_on() {
@@ -162,5 +189,24 @@ mod tests {
         assert!(comparable(&before, &other).unwrap_err().to_string().contains("--window 64"));
         let other = SweepSettings { mover: MoverKind::MpiPut, ..before.clone() };
         assert!(comparable(&before, &other).is_err());
+        // More fans, shifts and pairs have names of their own.
+        let more = SweepSettings { widths: vec![1, 2], shifts: vec![2], pairs: 4, isolated: true, ci: 0.1, budget: 9.0, ..before.clone() };
+        assert!(comparable(&before, &more).is_ok());
+    }
+
+    #[test]
+    fn relays_and_sets_keep_their_meaning() {
+        let transfer = |set, from, to| Transfer { set, from, to };
+        let before = SweepSettings {
+            patterns: vec![Pattern::Relay, Pattern::Custom],
+            transfers: vec![transfer(0, 0, 1), transfer(0, 1, 2), transfer(4, 2, 0)],
+            ..SweepSettings::default()
+        };
+        let others = SweepSettings { ranks: vec![0, 1], ..before.clone() };
+        assert!(comparable(&before, &others).unwrap_err().to_string().contains("relay"));
+        assert!(comparable(&before, &SweepSettings { patterns: vec![Pattern::Custom], ..others }).is_ok());
+        let with = |transfers| SweepSettings { transfers, ..before.clone() };
+        assert!(comparable(&before, &with(vec![transfer(0, 1, 2), transfer(0, 0, 1), transfer(7, 0, 1)])).is_ok());
+        assert!(comparable(&before, &with(vec![transfer(0, 1, 2)])).unwrap_err().to_string().contains("set 0"));
     }
 }

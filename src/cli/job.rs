@@ -59,9 +59,18 @@ fn words(global: &Global, sweep: &SweepArgs) -> Vec<String> {
     add("theme", global.theme.clone());
     add("color", color.map(str::to_owned));
     add("ranks", sweep.ranks.clone());
+    add("group", sweep.group.clone());
+    add("fabric", sweep.fabric.clone());
     add("patterns", sweep.patterns.clone());
     add("sizes", sweep.sizes.clone());
+    add("widths", sweep.widths.clone());
+    add("peers", sweep.peers.clone());
+    add("shifts", sweep.shifts.clone());
+    add("pattern-file", path(&sweep.pattern_file));
+    add("pairs", sweep.pairs.map(|number| number.to_string()));
     add("repeats", sweep.repeats.map(|number| number.to_string()));
+    add("ci", sweep.ci.map(|share| share.to_string()));
+    add("budget", sweep.budget.clone());
     add("warmup", sweep.warmup.map(|number| number.to_string()));
     add("window", sweep.window.map(|number| number.to_string()));
     add("seed", sweep.seed.map(|number| number.to_string()));
@@ -70,6 +79,9 @@ fn words(global: &Global, sweep: &SweepArgs) -> Vec<String> {
     add("buffers", buffers.map(str::to_owned));
     add("arena", sweep.arena.clone());
     add("resume", path(&sweep.resume));
+    if sweep.isolated {
+        words.push("--isolated".to_owned());
+    }
     words
 }
 
@@ -134,7 +146,8 @@ mod tests {
     #[test]
     fn the_ranks_get_the_words_that_were_typed() {
         let typed = "toposcope --session /s --theme light --color 256 --sizes 4K..1M --repeats 3 --warmup 2 --window 4 --seed 9 --timeout 2s \
-                     --mover mpi_put --buffers reuse --arena 64M --ranks 0-1 --patterns peer --resume /r";
+                     --mover mpi_put --buffers reuse --arena 64M --ranks 0-1 --patterns peer --resume /r --group 0-7 --fabric f --widths 1,2 \
+                     --peers next --shifts 1,2 --pattern-file /p --pairs 8 --isolated --ci 0.1 --budget 60s";
         let cli = Cli::parse_from(typed.split_whitespace());
         let again = words(&cli.global, &cli.sweep);
         let once_more = Cli::parse_from(std::iter::once("toposcope".to_owned()).chain(again.clone()));

@@ -16,6 +16,7 @@ use super::begin::Session;
 use super::recorder::Recorder;
 use super::{FINE, FOUND, WRONG, settings, summary};
 use crate::discover;
+use crate::fabric::Fabric;
 use crate::launch::chatter::Chatter;
 use crate::launch::guard::Guard;
 use crate::launch::job::Job;
@@ -23,11 +24,12 @@ use crate::launch::job::Job;
 use crate::launch::signals;
 use crate::launch::terminal::{self, Terminal};
 use crate::launch::{LaunchError, Member};
-use crate::measure::{Conductor, Gate, Start};
+use crate::measure::{Conductor, Described, Gate, Start};
 use crate::sample::EngineKind;
 use crate::session::{Command, Event, Model};
-use crate::sweep::Probe;
-use crate::transport::{Engine, threads::Threads};
+use crate::sweep::{Knowledge, Probe};
+use crate::transport::{Engine, group::Grouped, sim::Sim, threads::Threads};
+use crate::units::parse_ranks;
 
 /// What a live job is for.
 pub(super) enum Mode {
@@ -42,11 +44,13 @@ pub(super) enum Mode {
 /// Start, whoever this process is.
 pub(super) fn start(global: &Global, args: &SweepArgs, mode: &Mode, job: Option<Job>) -> Result<u8> {
     let kind = match (args.engine, job) {
+        (Some(EngineArg::Sim), _) => EngineKind::Sim,
+        (None, None) if args.fabric.is_some() => EngineKind::Sim,
         (Some(EngineArg::Threads), _) | (None, None) => EngineKind::Threads,
         (Some(EngineArg::Mpi), _) | (None, Some(_)) => EngineKind::Mpi,
     };
-    if kind == EngineKind::Threads && job.is_some_and(|job| job.rank > 0) {
-        bail!("--engine threads measures one process; start it without the launcher");
+    if kind != EngineKind::Mpi && job.is_some_and(|job| job.rank > 0) {
+        bail!("--engine {} measures one process; start it without the launcher", kind.name());
     }
     if kind == EngineKind::Mpi && !cfg!(feature = "mpi") {
         bail!(
@@ -54,29 +58,35 @@ pub(super) fn start(global: &Global, args: &SweepArgs, mode: &Mode, job: Option<
              MPICC=mpicc cargo build --release --features mpi (needs mpicc and libclang), and start target/release/toposcope"
         );
     }
-    if kind == EngineKind::Threads {
-        return root(global, args, mode, None, || {
+    // A file of rank 0's host, which need not be on others.
+    let fabric = args.fabric.as_deref().filter(|_| job.is_none_or(|job| job.rank == 0)).map(settings::fabric).transpose()?.map(Arc::new);
+    match kind {
+        EngineKind::Sim => {
+            let Some(described) = &fabric else { bail!("--engine sim simulates a described fabric; name it with --fabric NAME|FILE") };
+            root(global, args, mode, None, fabric.as_ref(), || Ok(Box::new(Sim::new(Arc::clone(described)))))
+        }
+        EngineKind::Threads => root(global, args, mode, None, fabric.as_ref(), || {
             let ranks = settings::threads(args, discover::allowed_cores().len())?;
             Ok(Box::new(Threads::start(ranks)?))
-        });
+        }),
+        EngineKind::Mpi => mpi(global, args, mode, job, fabric.as_ref()),
     }
-    mpi(global, args, mode, job)
 }
 
 #[cfg(not(feature = "mpi"))]
-fn mpi(_: &Global, _: &SweepArgs, _: &Mode, _: Option<Job>) -> Result<u8> {
+fn mpi(_: &Global, _: &SweepArgs, _: &Mode, _: Option<Job>, _: Option<&Arc<Fabric>>) -> Result<u8> {
     bail!("this program was built without MPI")
 }
 
 #[cfg(feature = "mpi")]
-fn mpi(global: &Global, args: &SweepArgs, mode: &Mode, job: Option<Job>) -> Result<u8> {
+fn mpi(global: &Global, args: &SweepArgs, mode: &Mode, job: Option<Job>, fabric: Option<&Arc<Fabric>>) -> Result<u8> {
     use crate::transport::mpi::{Left, Role, join};
     let world = job.map_or(1, |job| job.world);
     if job.is_some() {
         signals::die_with_parent().context("could not tie this rank's life to its launcher's")?;
     }
     if job.is_none_or(|job| job.rank == 0) {
-        return root(global, args, mode, job, || match join(world)? {
+        return root(global, args, mode, job, fabric, || match join(world)? {
             Role::Root(engine) => Ok(engine as Box<dyn Engine>),
             Role::Worker(_) => bail!("the launcher calls this process rank 0, its MPI library does not"),
         });
@@ -159,16 +169,20 @@ impl House {
     }
 }
 
-fn root(global: &Global, args: &SweepArgs, mode: &Mode, job: Option<Job>, engine: impl FnOnce() -> Result<Box<dyn Engine>>) -> Result<u8> {
+fn root(
+    global: &Global,
+    args: &SweepArgs,
+    mode: &Mode,
+    job: Option<Job>,
+    fabric: Option<&Arc<Fabric>>,
+    engine: impl FnOnce() -> Result<Box<dyn Engine>>,
+) -> Result<u8> {
     if let Mode::Headless { out: Some(out), .. } = mode {
         writable(out)?;
     }
     let mut house = House::open(mode, job.as_ref())?;
     let (done, mut engine) = match engine() {
-        Ok(engine) => {
-            let (done, engine) = with_engine(global, args, mode, engine, &mut house);
-            (done, Some(engine))
-        }
+        Ok(engine) => with_engine(global, args, mode, engine, fabric, &mut house),
         Err(error) => (Err(error), None),
     };
     if let Some(guard) = house.guard.take() {
@@ -231,25 +245,54 @@ fn with_engine(
     global: &Global,
     args: &SweepArgs,
     mode: &Mode,
-    engine: Box<dyn Engine>,
+    mut engine: Box<dyn Engine>,
+    fabric: Option<&Arc<Fabric>>,
     house: &mut House,
-) -> (Result<Done>, Box<dyn Engine>) {
+) -> (Result<Done>, Option<Box<dyn Engine>>) {
+    let members: Vec<Member> = engine.topology().ranks.iter().map(Member::from).collect();
+    let world = engine.topology().world();
+    match args.group.as_deref().map(|text| parse_ranks(text, world).context("--group")).transpose() {
+        Ok(None) => {}
+        Ok(Some(group)) => match Grouped::new(engine, group) {
+            Ok(grouped) => engine = Box::new(grouped),
+            Err(error) => return (Err(error.into()), None),
+        },
+        Err(error) => return (Err(error), Some(engine)),
+    }
+    let knowledge = match fabric.map(|fabric| described(fabric, engine.group(), world)).transpose() {
+        Ok(knowledge) => knowledge,
+        Err(error) => return (Err(error), Some(engine)),
+    };
     if let &Mode::Discover { json } = mode {
         let text = super::facts::placement(engine.topology(), json);
-        return (Ok(Done { code: FINE, text, untidy: false, lost: false, complaint: None }), engine);
+        return (Ok(Done { code: FINE, text, untidy: false, lost: false, complaint: None }), Some(engine));
     }
     let session = match Session::open(global, args, engine.as_ref()) {
         Ok(session) => session,
-        Err(error) => return (Err(error), engine),
+        Err(error) => return (Err(error), Some(engine)),
     };
-    let members: Vec<Member> = engine.topology().ranks.iter().map(Member::from).collect();
     if let Some(guard) = &house.guard {
         guard.ranks(&members);
     }
-    run(global, mode, engine, house, session)
+    run(global, mode, engine, knowledge, house, session)
 }
 
-fn run(global: &Global, mode: &Mode, engine: Box<dyn Engine>, house: &mut House, session: Session) -> (Result<Done>, Box<dyn Engine>) {
+/// What a fabric tells of a job of `world` ranks, of which a group may be measured.
+fn described(fabric: &Arc<Fabric>, group: &[usize], world: usize) -> Result<Rc<dyn Knowledge>> {
+    if fabric.world() != world {
+        bail!("--fabric {}: it describes {} ranks, and this job has {world}", fabric.name(), fabric.world());
+    }
+    Ok(Rc::new(Described::new(Arc::clone(fabric), group.to_vec())))
+}
+
+fn run(
+    global: &Global,
+    mode: &Mode,
+    engine: Box<dyn Engine>,
+    knowledge: Option<Rc<dyn Knowledge>>,
+    house: &mut House,
+    session: Session,
+) -> (Result<Done>, Option<Box<dyn Engine>>) {
     let Session { store, header, records, settings, start, next_probe, resume } = session;
     let headless = !matches!(mode, Mode::Screen);
     let start = if headless { start.or_else(|| Some(Start::new(settings.clone()))) } else { start };
@@ -261,7 +304,7 @@ fn run(global: &Global, mode: &Mode, engine: Box<dyn Engine>, house: &mut House,
         super::watch::Watched { header: &header, records, settings, movers: engine.movers().to_vec(), commands, gate: &gate, resume };
     let watchers = match watched.begin(global, house, &recorder) {
         Ok(watchers) => watchers,
-        Err(error) => return (Err(error), engine),
+        Err(error) => return (Err(error), Some(engine)),
     };
     let mut progress = headless.then(|| Progress::new(&house.stderr)).flatten();
     let chatter = RefCell::new(house.chatter.as_mut());
@@ -283,6 +326,9 @@ fn run(global: &Global, mode: &Mode, engine: Box<dyn Engine>, house: &mut House,
         },
         || chatter.borrow_mut().as_mut().map(|chatter| chatter.lines()).unwrap_or_default(),
     );
+    if let Some(knowledge) = knowledge {
+        conductor.know(knowledge);
+    }
     conductor.run(start, headless);
     let blemished = conductor.blemished();
     let engine = conductor.into_engine();
@@ -297,9 +343,9 @@ fn run(global: &Global, mode: &Mode, engine: Box<dyn Engine>, house: &mut House,
     let discarded = global.session.is_none() && recorder.discard_empty();
     if discarded && matches!(mode, Mode::Screen) {
         let text = "nothing was measured\n".to_owned();
-        return (Ok(Done { code: FINE, text, untidy: false, lost: false, complaint: None }), engine);
+        return (Ok(Done { code: FINE, text, untidy: false, lost: false, complaint: None }), Some(engine));
     }
-    (finish(mode, &recorder, blemished), engine)
+    (finish(mode, &recorder, blemished), Some(engine))
 }
 
 fn finish(mode: &Mode, recorder: &Recorder, blemished: bool) -> Result<Done> {

@@ -7,6 +7,9 @@ use crate::sample::{Pattern, Status};
 use crate::session::Model;
 use crate::units::{format_gbps, format_ranks, format_size};
 
+/// Notices that are told in full.
+const NOTICES: usize = 12;
+
 /// Samples by state.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Counts {
@@ -49,6 +52,22 @@ fn extremes(model: &Model) -> Option<(u64, [Rated; 2])> {
     Some((bytes, [slowest, fastest]))
 }
 
+/// How much of all pairs was measured, where it was not all.
+fn coverage(model: &Model) -> Vec<String> {
+    model.sweep.as_ref().map_or_else(Vec::new, |sweep| crate::sweep::coverage(&sweep.settings, &model.header.topology))
+}
+
+/// What the program found besides the numbers, and how much it measured where that is not all; each once.
+fn notices(model: &Model) -> Vec<&str> {
+    let all = model.log.iter().filter(|line| line.rank.is_none()).map(|line| line.text.as_str());
+    all.fold(Vec::new(), |mut told, text| {
+        if !told.contains(&text) {
+            told.push(text);
+        }
+        told
+    })
+}
+
 /// For a person.
 pub(super) fn text(model: &Model, session: &Path, calibration: Option<&Path>) -> String {
     let counts = counts(model);
@@ -64,6 +83,16 @@ pub(super) fn text(model: &Model, session: &Path, calibration: Option<&Path>) ->
     if let Some((bytes, [slow, fast])) = extremes(model) {
         let told = |(from, to, rate): (usize, usize, f64)| format!("{from}→{to} {} GB/s", format_gbps(rate));
         let _ = writeln!(text, "at {}: slowest {}, fastest {}", format_size(bytes), told(slow), told(fast));
+    }
+    if let Some(reason) = model.sweep.as_ref().map(|sweep| &sweep.reason).filter(|reason| !reason.is_empty()) {
+        let _ = writeln!(text, "{reason}");
+    }
+    let notices = notices(model);
+    for notice in notices.iter().take(NOTICES) {
+        let _ = writeln!(text, "note: {notice}");
+    }
+    if notices.len() > NOTICES {
+        let _ = writeln!(text, "note: {} more in the session's log", notices.len() - NOTICES);
     }
     if !model.lost.is_empty() {
         let ranks: Vec<usize> = model.lost.keys().copied().collect();
@@ -93,6 +122,9 @@ pub(super) fn json(model: &Model, session: &Path, calibration: Option<&Path>) ->
         "timeout": counts.timeout,
         "waived": counts.waived,
         "corrupt": counts.corrupt,
+        "coverage": coverage(model),
+        "reason": model.sweep.as_ref().map(|sweep| &sweep.reason),
+        "notices": notices(model),
         "lost": model.lost.keys().collect::<Vec<_>>(),
         "at_bytes": extremes.map(|(bytes, _)| bytes),
         "slowest": extremes.map(|(_, [slow, _])| pair(slow)),

@@ -52,13 +52,17 @@ impl Load<'_> {
             return Some(bound);
         }
         let mut own = self.fabric.load();
-        flows.iter().for_each(|&(from, to)| own.take(from, to));
+        for &(from, to) in flows {
+            own.take(from, to);
+        }
         // Each by itself may fit where all do not: what both those before and these use.
         let full = |&(id, more): &(&ResourceId, &f64)| self.taken.get(id).is_some_and(|taken| taken + more > 1.0 + 1e3 * EPSILON);
         if let Some((id, _)) = own.taken.iter().filter(full).min_by_key(|&(id, _)| *id) {
             return Some(*id);
         }
-        flows.iter().for_each(|&(from, to)| self.take(from, to));
+        for &(from, to) in flows {
+            self.take(from, to);
+        }
         None
     }
 

@@ -28,6 +28,10 @@ impl Knowledge for Described {
     fn begin(&self) -> Box<dyn Load + '_> {
         Box::new(DescribedLoad { of: self, load: self.fabric.load() })
     }
+
+    fn expected(&self, from: usize, to: usize, bytes: u64) -> Option<f64> {
+        Some(self.fabric.truth(self.rank(from)?, self.rank(to)?).seconds(bytes))
+    }
 }
 
 struct DescribedLoad<'a> {

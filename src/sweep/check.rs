@@ -1,5 +1,7 @@
 //! Settings that cannot be measured, by name, with what would be right.
 
+use std::fmt::Display;
+
 use super::settings::MOST_REPEATS;
 use super::{Peers, SettingsError, SweepSettings};
 use crate::sample::Pattern;
@@ -12,8 +14,8 @@ const MOST_PAIRS: usize = 1 << 22;
 
 type Checked = Result<(), SettingsError>;
 
-fn refuse(setting: &'static str, value: impl ToString, expected: impl Into<String>) -> Checked {
-    Err(SettingsError { setting, value: plain(&value.to_string()), expected: expected.into() })
+fn refuse(setting: &'static str, value: impl Display, expected: impl Into<String>) -> Checked {
+    Err(SettingsError { setting, value: plain(&format!("{value}")), expected: expected.into() })
 }
 
 impl SweepSettings {

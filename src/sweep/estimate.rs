@@ -162,9 +162,9 @@ impl Room {
             return String::new();
         }
         let mut ways = Vec::new();
-        let width = (each / self.arena.max(1)).saturating_sub(1);
-        if lanes > 1 && width > 0 {
-            ways.push(format!("a width of {width} would fit (--widths {width})"));
+        let widest = (each / self.arena.max(1)).saturating_sub(1);
+        if lanes > 1 && widest > 0 {
+            ways.push(format!("a width of {widest} would fit (--widths {widest})"));
         }
         let with = |size: u64, arena: u64| SweepSettings { sizes: vec![size], arena, ..settings.clone() }.arena_bytes(self.cache);
         let fits = |size: u64, arena: u64| with(size, arena).saturating_mul(1 + lanes) <= each;

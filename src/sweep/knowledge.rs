@@ -9,6 +9,11 @@ use crate::topology::Topology;
 pub trait Knowledge {
     /// A round without a probe yet.
     fn begin(&self) -> Box<dyn Load + '_>;
+
+    /// Seconds that a message between two ranks should take alone, if something tells.
+    fn expected(&self, _from: usize, _to: usize, _bytes: u64) -> Option<f64> {
+        None
+    }
 }
 
 /// The probes of a round so far.
@@ -164,17 +169,21 @@ impl Rules {
 
     /// Of probes that ran at the same time, those that what was learned since forbids to run with one of the others.
     pub fn disturbed(&self, round: &[Vec<(usize, usize)>]) -> Vec<usize> {
-        let mut users = vec![0_u32; self.shared.len()];
+        let mut counts = vec![0_u32; self.shared.len()];
         let uses: Vec<Vec<usize>> = round.iter().map(|flows| self.uses(flows)).collect();
         for &at in uses.iter().flatten() {
-            users[at] += 1;
+            counts[at] += 1;
         }
-        let bad = |&at: &usize| self.is_alone(&round[at]) || uses[at].iter().any(|&shared| users[shared] > 1);
+        let bad = |&at: &usize| self.is_alone(&round[at]) || uses[at].iter().any(|&shared| counts[shared] > 1);
         (0..round.len()).filter(|at| round.len() > 1 && bad(at)).collect()
     }
 }
 
 impl Knowledge for Rules {
+    fn expected(&self, from: usize, to: usize, bytes: u64) -> Option<f64> {
+        self.base.expected(from, to, bytes)
+    }
+
     fn begin(&self) -> Box<dyn Load + '_> {
         Box::new(RuleLoad { rules: self, base: self.base.begin(), used: vec![false; self.shared.len()], count: 0, alone: false })
     }

@@ -1,6 +1,7 @@
 //! What a person asked to be measured, and in which order: patterns, sizes, repeats -> rounds of probes. No I/O.
 
 mod check;
+mod coverage;
 mod estimate;
 mod fans;
 mod files;
@@ -14,6 +15,7 @@ mod settings;
 mod target;
 mod work;
 
+pub use coverage::coverage;
 pub use estimate::{Estimate, estimate, lanes};
 pub use fans::widths;
 pub use files::{FileError, parse_pattern_file, parse_peers_file};

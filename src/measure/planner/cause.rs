@@ -8,8 +8,8 @@ use crate::sweep::Item;
 
 /// Fewest other pairs that tell how a rank does.
 const OTHERS: usize = 2;
-/// Most that is said after a pass.
-const MOST: usize = 6;
+/// Ranks or pairs that have a line each; more of a kind share one.
+const FEW: usize = 3;
 
 /// What is slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,24 +22,37 @@ pub(super) enum Cause {
     Untold(Pattern, usize, usize),
 }
 
+/// What is slow, where it was found, and its share of the usual rate.
+pub(super) type Finding = (Cause, Item, f64);
+
+impl Cause {
+    const fn kind(self) -> u8 {
+        match self {
+            Self::Sender(_) => 0,
+            Self::Receiver(_) => 1,
+            Self::Way(..) => 2,
+            Self::Untold(..) => 3,
+        }
+    }
+}
+
 impl Planner {
     /// Say what the slow ones of a check tell.
     pub(super) fn say_slow(&mut self, check: &Check) {
-        let mut found: Vec<(Cause, Item, f64)> = Vec::new();
+        let mut found: Vec<Finding> = Vec::new();
+        // Worst first, of each kind.
         for &item in &check.slow {
-            let Some(told) = self.causes(check, item) else { continue };
-            for (cause, share) in told {
+            for (cause, share) in self.causes(check, item).unwrap_or_default() {
                 if !self.said.contains(&cause) && !found.iter().any(|(other, ..)| *other == cause) {
                     found.push((cause, item, share));
                 }
             }
         }
-        for &(cause, item, share) in found.iter().take(MOST) {
-            let text = words::slow(self, cause, item.size, share);
-            self.words.push(text);
-        }
-        if let Some(more) = found.len().checked_sub(MOST).filter(|&more| more > 0) {
-            self.words.push(format!("{more} more ranks or pairs are slow alone, too"));
+        found.sort_by(|a, b| a.0.kind().cmp(&b.0.kind()).then(a.2.total_cmp(&b.2)));
+        for kind in found.chunk_by(|a, b| a.0.kind() == b.0.kind()) {
+            let texts =
+                if kind.len() > FEW { vec![words::slow_many(self, kind)] } else { kind.iter().map(|one| words::slow(self, one)).collect() };
+            self.words.extend(texts);
         }
         self.said.extend(found.into_iter().map(|(cause, ..)| cause));
     }
@@ -51,8 +64,7 @@ impl Planner {
         let (from, to) = self.work.pair(item.target as usize)?;
         let share = |from: usize, to: usize| {
             let target = self.work.number(pattern, from, to).filter(|_| self.work.path(from, to) == class)? as u32;
-            let median = f64::from(self.ledger.entry(Item { target, size }).median);
-            (median > 0.0).then(|| usual / median)
+            self.share(Item { target, size }, usual)
         };
         let ranks = self.work.ranks();
         let sent = middle(ranks.iter().filter(|&&rank| rank != to && rank != from).filter_map(|&rank| share(from, rank)).collect());

@@ -19,12 +19,23 @@ const ROUNDS: usize = 16;
 /// Pairs that are compared with each other.
 pub(super) type Class = (Pattern, PathClass, u8);
 
-/// Seconds of a message that are usual in a class.
+/// What is usual in a class: seconds of a message, or their share of what was expected of the pair, where something tells.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Usual {
     pub median: f64,
     /// a quarter of the pairs are faster: where sharing has slowed half of them down, the median is slow, too
     pub fast: f64,
+}
+
+/// A target that is slow alone, too.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Slow {
+    /// where it was asked alone
+    size: u8,
+    /// of a message there
+    seconds: f64,
+    /// of the rate of the faster ones
+    share: f64,
 }
 
 /// The check of one pass.
@@ -139,6 +150,29 @@ impl Planner {
         Some((self.work.pattern(target)?, self.work.path(from, to), item.size))
     }
 
+    /// What seconds of a message are told in: those expected of the pair, or ones.
+    fn unit(&self, item: Item) -> f64 {
+        let pair = self.work.pair(item.target as usize);
+        let bytes = self.settings.sizes[usize::from(item.size)];
+        pair.and_then(|(from, to)| self.rules.expected(from, to, bytes)).filter(|&seconds| seconds > 0.0).unwrap_or(1.0)
+    }
+
+    /// How the rate of a pair compares: the usual one is 1. `None` without a good repeat, and of groups.
+    pub(super) fn share(&self, item: Item, usual: f64) -> Option<f64> {
+        let median = f64::from(self.ledger.entry(item).median);
+        (median > 0.0).then(|| usual * self.unit(item) / median)
+    }
+
+    /// True if a target was found slow alone, and is not slower than that now.
+    fn explained(&self, item: Item, share: f64) -> bool {
+        let bytes = |size: u8| self.settings.sizes[usize::from(size)] as f64;
+        self.slow.get(&item.target).is_some_and(|known| {
+            // Larger messages go at a higher rate, whatever others do; of smaller ones latency is more, and alike.
+            let slower = f64::from(self.ledger.entry(item).median) * bytes(known.size) / bytes(item.size) * SUSPECT > known.seconds;
+            if item.size >= known.size { !slower } else { share >= SUSPECT * known.share }
+        })
+    }
+
     /// What is usual in the classes of these.
     fn usual(&self, items: &[Item]) -> HashMap<Class, Usual> {
         let classes: HashSet<Class> = items.iter().filter_map(|&item| self.class(item)).collect();
@@ -149,7 +183,7 @@ impl Planner {
                 let item = Item { target, size };
                 let median = self.ledger.entry(item).median;
                 if let Some(class) = self.class(item).filter(|class| median > 0.0 && classes.contains(class)) {
-                    times.entry(class).or_default().push(median);
+                    times.entry(class).or_default().push((f64::from(median) / self.unit(item)) as f32);
                 }
             }
         }
@@ -177,14 +211,9 @@ impl Planner {
             return;
         }
         let usual = self.usual(&all);
-        let share = |item: Item| {
-            let usual = self.class(item).and_then(|class| usual.get(&class));
-            usual.map_or(1.0, |usual| usual.fast / f64::from(self.ledger.entry(item).median))
-        };
-        // What was slow alone before need not be asked again, unless it is slower now.
-        let known = |item: Item| self.slow.get(&item.target).copied().unwrap_or(1.0).min(1.0);
+        let share = |item: Item| self.class(item).and_then(|class| self.share(item, usual.get(&class)?.fast)).unwrap_or(1.0);
         let mut suspects: Vec<(f64, Item)> = all.iter().map(|&item| (share(item), item)).collect();
-        suspects.retain(|&(share, item)| share < SUSPECT * known(item));
+        suspects.retain(|&(share, item)| share < SUSPECT && !self.explained(item, share));
         suspects.sort_by(|a, b| a.0.total_cmp(&b.0));
         // Alone is slow work: of very many suspects the worst are asked now, the others when they are still suspect after
         // the next pass.
@@ -254,7 +283,7 @@ impl Planner {
             // Without those that are known by now to be disturbed by others.
             let mut load = self.rules.begin();
             load.add(&flows(self, &item));
-            let Some(together) = self.history.get(round) else { return None };
+            let together = self.history.get(round)?;
             let others = together.members.iter().map(|&(target, _)| Item { target, size: item.size }).filter(|&other| other != item);
             members.extend(others.filter(|other| load.add(&flows(self, other))));
         }
@@ -308,11 +337,11 @@ impl Planner {
                 check.state = State::Trial(trial);
                 return Some(asks);
             }
-            let slower = |item: &&Item| {
+            let is_slower = |item: &&Item| {
                 let two = trial.together.get(&item.target).zip(trial.alone.get(&item.target));
                 two.is_some_and(|(together, alone)| together.slower_than(alone))
             };
-            let slowed: Vec<Item> = trial.members.iter().filter(slower).copied().collect();
+            let slowed: Vec<Item> = trial.members.iter().filter(is_slower).copied().collect();
             match slowed.len() {
                 0 => return None,
                 1 | 2 => {
@@ -365,9 +394,13 @@ impl Planner {
 
     /// Keep that a target is slow alone, too.
     fn note_slow(&mut self, check: &mut Check, item: Item, alone: &Stat) {
-        let Some(usual) = self.class(item).and_then(|class| check.usual.get(&class)) else { return };
-        self.slow.insert(item.target, usual.fast / alone.median);
-        if usual.median / alone.median < SUSPECT {
+        let Some(usual) = self.class(item).and_then(|class| check.usual.get(&class)).copied() else { return };
+        let share = |usual: f64| self.share(item, usual).unwrap_or(1.0);
+        let (fast, median) = (share(usual.fast), share(usual.median));
+        if fast < SUSPECT {
+            self.slow.insert(item.target, Slow { size: item.size, seconds: alone.median, share: fast });
+        }
+        if median < SUSPECT {
             check.slow.push(item);
         }
     }

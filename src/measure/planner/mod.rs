@@ -15,11 +15,11 @@ mod words;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 
-use check::Check;
+use check::{Check, Slow};
 use ledger::{Ledger, missing};
 use stop::{enough, more};
 
-use crate::sweep::{Done, Enough, Item, Knowledge, Pass, Probe, Rules, SweepSettings, Target, Work};
+use crate::sweep::{Done, Enough, Item, Knowledge, Pass, Probe, Rules, SweepSettings, Target, Work, coverage};
 use crate::topology::Topology;
 
 /// Times that what was disturbed is measured again together with others before it is measured alone.
@@ -77,8 +77,8 @@ pub(super) struct Planner {
     redo: Vec<Item>,
     /// how often in this stage
     redone: u32,
-    /// rates over those of others, of targets that were slow alone, too
-    slow: HashMap<u32, f64>,
+    /// targets that were slow alone, too
+    slow: HashMap<u32, Slow>,
     /// what was said about slow ranks and pairs
     said: Vec<cause::Cause>,
     words: Vec<String>,
@@ -134,7 +134,7 @@ impl Planner {
         for done in done {
             planner.take_up(&done);
         }
-        planner.words.extend(words::coverage(&planner.work, settings.pairs));
+        planner.words.extend(coverage(settings, topology).into_iter().map(|some| format!("not all is measured: {some}")));
         planner.begin_pass();
         planner
     }

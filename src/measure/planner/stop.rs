@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     fn settings(ci: f64, repeats: u32) -> SweepSettings {
-        SweepSettings { ci, repeats, ..SweepSettings::default() }
+        SweepSettings { repeats, ci, ..SweepSettings::default() }
     }
 
     #[test]

@@ -3,58 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Planner;
-use super::cause::Cause;
+use super::cause::{Cause, Finding};
 use super::stop::Stat;
 use crate::fit::median;
 use crate::sample::Pattern;
-use crate::sweep::{Item, Shared, Work};
+use crate::sweep::{Item, Shared};
 use crate::units::{format_size, plain};
 
 /// Names in full before the rest becomes a number.
 const NAMES: usize = 6;
-
-/// How much of all pairs a sampled sweep measures.
-pub(super) fn coverage(work: &Work, pairs: usize) -> Vec<String> {
-    if pairs == 0 {
-        return Vec::new();
-    }
-    let ranks = work.ranks().len().max(1) as u64;
-    work.coverage()
-        .map(|(pattern, some, all)| {
-            let classes = work.classes_of(pattern);
-            let parts = if classes.len() > 1 {
-                let names: Vec<&str> = classes.iter().map(|class| class.name()).collect();
-                format!(", in equal parts of {}", names.join(" and "))
-            } else {
-                String::new()
-            };
-            // Of two ends each pair of duplex has both.
-            let ends = if pattern == Pattern::Duplex { 2 } else { 1 };
-            let (each, exact) = (ends * some / ranks, (ends * some).is_multiple_of(ranks));
-            let about = if exact { "" } else { "about " };
-            let (some, share, all) = (thousands(some), percent(some, all), thousands(all));
-            format!("{} measures {some} of {all} pairs ({share}), {about}{each} from each rank{parts}", pattern.name())
-        })
-        .collect()
-}
-
-/// `8,192`.
-fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-fn percent(some: u64, all: u64) -> String {
-    let percent = some as f64 / all.max(1) as f64 * 100.0;
-    if percent >= 10.0 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
-}
 
 /// These were slowed down when they ran together with the other members of their round.
 pub(super) fn conflict(
@@ -89,10 +46,9 @@ pub(super) fn conflict(
 }
 
 /// A rank or pair that is slow alone, too.
-pub(super) fn slow(planner: &Planner, cause: Cause, size: u8, share: f64) -> String {
-    let size = format_size(planner.settings.sizes[usize::from(size)]);
+pub(super) fn slow(planner: &Planner, &(cause, item, share): &Finding) -> String {
+    let size = size_of(planner, item);
     let host = |rank: usize| planner.topology.ranks.get(rank).map_or_else(String::new, |placement| plain(&placement.host));
-    let arrow = |pattern, from, to| if pattern == Pattern::Duplex { format!("{from}↔{to}") } else { format!("{from}→{to}") };
     match cause {
         Cause::Sender(rank) => {
             format!("rank {rank} on {} sends at {share:.2} of the usual rate to most others, alone, too ({size})", host(rank))
@@ -100,15 +56,35 @@ pub(super) fn slow(planner: &Planner, cause: Cause, size: u8, share: f64) -> Str
         Cause::Receiver(rank) => {
             format!("rank {rank} on {} receives at {share:.2} of the usual rate from most others, alone, too ({size})", host(rank))
         }
-        Cause::Way(pattern, from, to) => format!(
+        Cause::Way(_, from, to) => format!(
             "{} goes at {share:.2} of the usual rate, alone, too ({size}), while {from} sends and {to} receives well with others: \
              it is the way between them",
-            arrow(pattern, from, to)
+            pair(planner, item)
         ),
-        Cause::Untold(pattern, from, to) => {
-            format!("{} goes at {share:.2} of the usual rate, alone, too ({size})", arrow(pattern, from, to))
-        }
+        Cause::Untold(..) => format!("{} goes at {share:.2} of the usual rate, alone, too ({size})", pair(planner, item)),
     }
+}
+
+/// Several of one kind, worst first.
+pub(super) fn slow_many(planner: &Planner, found: &[Finding]) -> String {
+    let share = |finding: Option<&Finding>| finding.map_or(f64::NAN, |&(_, _, share)| share);
+    let rate = format!("at {:.2} to {:.2} of the usual rate", share(found.first()), share(found.last()));
+    let size = found.first().map(|&(_, item, _)| size_of(planner, item)).unwrap_or_default();
+    let told = |&(cause, item, _): &Finding| match cause {
+        Cause::Sender(rank) | Cause::Receiver(rank) => rank.to_string(),
+        Cause::Way(..) | Cause::Untold(..) => pair(planner, item),
+    };
+    let who = names(&found.iter().map(told).collect::<Vec<_>>());
+    match found.first().map(|finding| finding.0) {
+        Some(Cause::Sender(_)) => format!("ranks {who} send {rate} to most others, alone, too ({size})"),
+        Some(Cause::Receiver(_)) => format!("ranks {who} receive {rate} from most others, alone, too ({size})"),
+        Some(Cause::Way(..)) => format!("{who} go {rate}, alone, too ({size}), while their ends do well with others"),
+        _ => format!("{who} go {rate}, alone, too ({size})"),
+    }
+}
+
+fn size_of(planner: &Planner, item: Item) -> String {
+    format_size(planner.settings.sizes[usize::from(item.size)])
 }
 
 fn pair(planner: &Planner, item: Item) -> String {
@@ -190,7 +166,5 @@ mod tests {
         assert_eq!(rates([100.2e6, 399.0e6]), ["100 MB/s", "399"]);
         assert_eq!(rates([8.31e9, 16.6e9]), ["8.31 GB/s", "16.60"]);
         assert_eq!(rates([0.9e9, 16.6e9]), ["900 MB/s", "16600"]);
-        assert_eq!((thousands(1_047_552), thousands(8192), thousands(12)), ("1,047,552".into(), "8,192".into(), "12".into()));
-        assert_eq!((percent(8192, 1_047_552), percent(1, 2)), ("0.8 %".into(), "50 %".into()));
     }
 }
