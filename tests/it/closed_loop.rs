@@ -1,6 +1,7 @@
 //! The closed loop on the simulator (issue 3, must show b, c, d, f): what a fabric is told to be, a sweep and its fits find again.
 
 mod explore;
+mod recovered;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -36,7 +37,7 @@ fn sizes() -> Vec<u64> {
 
 /// A calibration: every local copy and ordered pair, until each interval is within `ci` of its median.
 fn calibration(ci: f64) -> SweepSettings {
-    SweepSettings { sizes: sizes(), mover: MoverKind::Simulated, ci, repeats: 100, ..SweepSettings::default() }
+    SweepSettings { sizes: sizes(), mover: MoverKind::Simulated, ci, repeats: 40, ..SweepSettings::default() }
 }
 
 fn shipped(name: &str) -> Arc<Fabric> {
