@@ -37,5 +37,5 @@ lint: ## formatting and clippy, warnings are errors (with MPI where it is instal
 	@if .ci/setup --check; then \
 	    MPICC=$$(.ci/setup --print openmpi) $(CARGO) clippy --locked --all-targets --features mpi -- -D warnings; fi
 
-bench: ## frame and event costs
+bench: ## what frames, events and the fits of a large world cost
 	$(CARGO) bench --locked

@@ -262,6 +262,7 @@ pub enum Format {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SchemaOf {
     Calibration,
+    Fits,
     Header,
     Event,
 }

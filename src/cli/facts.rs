@@ -92,6 +92,7 @@ pub(super) fn themes() -> Result<u8> {
 pub(super) fn schema(of: SchemaOf) -> u8 {
     print(match of {
         SchemaOf::Calibration => crate::export::CALIBRATION_SCHEMA,
+        SchemaOf::Fits => crate::export::FITS_SCHEMA,
         SchemaOf::Header => crate::session::HEADER_SCHEMA,
         SchemaOf::Event => crate::session::EVENT_SCHEMA,
     });

@@ -12,12 +12,13 @@
 //!
 //! - it is too wide for a few repeats, by a nearly constant factor: [`Center::scale`];
 //! - it is itself uncertain, so the quantile is Student's, with the degrees of freedom of a sum of variances (Satterthwaite,
-//!   "An approximate distribution of estimates of variance components", Biometrics 1946), as Bonett & Price do for a linear
-//!   function of medians ("Statistical inference for a linear function of medians", Psychological Methods 2002);
+//!   "An approximate distribution of estimates of variance components", Biometrics 1946). Bonett & Price add up such variances,
+//!   from order statistics too, for any linear function of medians (Psychological Methods 2002);
 //! - the line is not linear in the medians: [`Free::influence`] is its derivative, and what is not allowed (α < 0) is cut off.
 //!
-//! Coverage, measured over 10,000 runs each with 2, 3, 5 and 9 sizes, 6 to 50 repeats, equal or tenfold different noise: 94 to
-//! 98 %; `coverage` holds it to 93 to 97 % for what a sweep does.
+//! Coverage of 95 % intervals, over 10,000 runs each with 2, 3, 5 and 9 sizes, 6 to 50 repeats, noise alike or tenfold different
+//! between sizes, and five kinds of it: 92.8 to 98.3 %. Of 9 sizes with 8 and with 20 repeats: 94.4 to 96.2 % for normal,
+//! log-normal and Student's noise. `coverage` holds that to 93 to 97 %, and prints the table.
 
 use std::f64::consts::FRAC_PI_2;
 use std::sync::OnceLock;

@@ -109,9 +109,9 @@ fn coverage_bears_few_sizes_and_unlike_noise() {
     }
 }
 
-/// `cargo test --release --lib fit::coverage -- --ignored --nocapture` prints the table of coverages.
+/// `cargo test --lib fit::coverage -- --ignored --nocapture` prints the table of coverages.
 #[test]
-#[ignore = "half a minute; prints the coverage of every case"]
+#[ignore = "two minutes; prints the coverage of every case"]
 fn table_of_coverages() {
     let nine = default_sizes();
     let sizes: [&[u64]; 4] = [&nine, &[4096, 1 << 16, 1 << 20, 1 << 24, 1 << 28], &[4096, 1 << 20, 1 << 28], &[1 << 16, 1 << 28]];

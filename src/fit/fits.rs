@@ -18,7 +18,8 @@ use crate::topology::PathClass;
 /// All fits. In files one array of them, the classes first.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Fits {
-    /// of path classes, of fans of a width, of relays; by kind and key
+    /// of path classes, of fans of a width, of relays; by kind and key. Their times are one heap: an interval says where the
+    /// median of the class lies, and the spread where its members do.
     pub classes: Vec<Fit>,
     /// of ranks, pairs and fans; by kind and key
     pub single: Vec<Fit>,
@@ -75,11 +76,10 @@ impl Observations {
     pub fn fit(mut self, confidence: Option<&Confidence>) -> Fits {
         self.order_fans();
         let roots = self.take_roots();
-        self.rows.sort_unstable_by_key(|row| (row.code, row.bytes));
         let threads = thread::available_parallelism().map_or(1, NonZero::get);
         let known = Known { paths: &self.paths, fans: &self.fans, confidence };
         let parts: Vec<(Vec<Fit>, Pools)> = thread::scope(|scope| {
-            let parts = split(&self.rows, threads);
+            let parts = split(&mut self.rows, threads);
             let handles: Vec<_> = parts.into_iter().map(|rows| scope.spawn(move || known.part(rows))).collect();
             handles.into_iter().map(|handle| handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
         });
@@ -135,19 +135,23 @@ impl Observations {
     }
 }
 
-/// Parts of about equal length that no pair, fan or size is cut by.
-fn split(rows: &[Row], parts: usize) -> Vec<&[Row]> {
-    let mut rest = rows;
-    let mut found = Vec::with_capacity(parts);
-    for left in (1..=parts).rev() {
-        let mut cut = rest.len() / left;
-        while cut > 0 && cut < rest.len() && rest[cut].code == rest[cut - 1].code {
-            cut += 1;
-        }
-        let (part, more) = rest.split_at(cut);
-        found.push(part);
-        rest = more;
+/// Parts of about equal length, in order of their codes, none of which shares a code with another; each still to be sorted.
+fn split(rows: &mut [Row], parts: usize) -> Vec<&mut [Row]> {
+    if parts < 2 || rows.is_empty() {
+        return vec![rows];
     }
+    let mut cut = rows.len() * (parts / 2) / parts;
+    let pivot = rows.select_nth_unstable_by_key(cut, |row| row.code).1.code;
+    // Rows of the pivot's code may lie on both sides; they go to the right.
+    for index in (0..cut).rev() {
+        if rows[index].code == pivot {
+            cut -= 1;
+            rows.swap(index, cut);
+        }
+    }
+    let (left, right) = rows.split_at_mut(cut);
+    let mut found = split(left, parts / 2);
+    found.extend(split(right, parts - parts / 2));
     found
 }
 
@@ -161,7 +165,8 @@ struct Known<'a> {
 
 impl Known<'_> {
     /// Fits of the rows' own keys, and the times that their classes share.
-    fn part(self, rows: &[Row]) -> (Vec<Fit>, Pools) {
+    fn part(self, rows: &mut [Row]) -> (Vec<Fit>, Pools) {
+        rows.sort_unstable_by_key(|row| (row.code, row.bytes));
         let mut fits = Vec::new();
         let mut pools = Pools::new();
         let (mut points, mut times) = (Vec::new(), Vec::new());
@@ -255,5 +260,30 @@ fn spreads(classes: &mut [Fit], single: &[Fit]) {
                 max_key: max.key.clone(),
             }));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_in_order_and_share_no_code() {
+        let mut random = fastrand::Rng::with_seed(1);
+        for (len, ranks, parts) in [(0, 1, 4), (1, 1, 4), (50, 1, 3), (1000, 7, 4), (1000, 900, 5), (1000, 2, 8)] {
+            let row = |_| Row { code: Code::new(Kind::Peer, random.usize(..ranks), 0, 0).unwrap(), bytes: 8, seconds: 1.0 };
+            let mut rows: Vec<Row> = (0..len).map(row).collect();
+            let found = split(&mut rows, parts);
+            assert!(found.len() <= parts && found.iter().map(|part| part.len()).sum::<usize>() == len);
+            let ends: Vec<(Code, Code)> = found
+                .iter()
+                .filter_map(|part| Some((part.iter().map(|row| row.code).min()?, part.iter().map(|row| row.code).max()?)))
+                .collect();
+            assert!(ends.windows(2).all(|pair| pair[0].1 < pair[1].0), "{len} {ranks} {parts}");
+        }
+        // As many codes as these are cut about evenly.
+        let mut rows: Vec<Row> =
+            (0..1000).rev().map(|rank| Row { code: Code::new(Kind::Peer, rank, 0, 0).unwrap(), bytes: 8, seconds: 1.0 }).collect();
+        assert_eq!(split(&mut rows, 4).iter().map(|part| part.len()).collect::<Vec<_>>(), [250; 4]);
     }
 }

@@ -14,11 +14,8 @@ use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 use super::bootstrap::freedom_of;
 use super::line::{Line, Point};
 
-/// Sizes of the first and of the last segment at least; two, since eager messages are short and the largest ones few.
+/// Sizes of a segment at least: a size that stands alone is no protocol.
 const SHORTEST: usize = 2;
-
-/// Sizes of a segment between others at least. Through two any line goes, so that a single late size would look like a protocol.
-const SHORTEST_INNER: usize = 3;
 
 /// Segments at most. Known libraries have up to three protocols; one more for a cache or a limited buffer.
 const MOST: usize = 4;
@@ -109,8 +106,7 @@ impl Best {
             let before = &steps[count - 2];
             let step = (0..=len)
                 .map(|end| {
-                    let shortest = if end == len { SHORTEST } else { SHORTEST_INNER };
-                    let begins = SHORTEST..(end + 1).saturating_sub(shortest);
+                    let begins = SHORTEST..(end + 1).saturating_sub(SHORTEST);
                     let ways = begins.map(|begin| (before[begin].0 + loss(begin..end), begin));
                     ways.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::INFINITY, 0))
                 })
@@ -204,7 +200,7 @@ mod tests {
     #[test]
     fn a_planted_breakpoint_is_found_within_one_size_step() {
         type Protocol = fn(u64) -> (f64, f64);
-        let planted: [(&str, Protocol, &[usize]); 6] = [
+        let planted: [(&str, Protocol, &[usize]); 7] = [
             ("slower start from 1 MiB", |bytes| (if bytes < 1 << 20 { 57e-6 } else { 100e-6 }, 53.8e9), &[4]),
             ("eager below 64 KiB", |bytes| if bytes < 1 << 16 { (2e-6, 5e9) } else { (8e-6, 12e9) }, &[2]),
             ("eager below 16 KiB", |bytes| if bytes < 1 << 14 { (2e-6, 5e9) } else { (8e-6, 12e9) }, &[1]),
@@ -218,6 +214,15 @@ mod tests {
                     _ => (30e-6, 24e9),
                 },
                 &[2, 5],
+            ),
+            (
+                "a short one between",
+                |bytes| match bytes {
+                    0..0x4_0000 => (2e-6, 5e9),
+                    0x4_0000..0x40_0000 => (100e-6, 5e9),
+                    _ => (30e-6, 24e9),
+                },
+                &[3, 5],
             ),
         ];
         for (name, protocol, at) in planted {
@@ -279,9 +284,8 @@ mod tests {
             if let (Some(first), Some(last)) = (ranges.first(), ranges.last()) {
                 prop_assert_eq!((first.start, last.end), (0, points.len()));
                 prop_assert!(ranges.windows(2).all(|pair| pair[0].end == pair[1].start));
-                let shortest = |index: usize| if index == 0 || index + 1 == ranges.len() { SHORTEST } else { SHORTEST_INNER };
                 prop_assert!((2..=MOST).contains(&ranges.len()));
-                prop_assert!(ranges.iter().enumerate().all(|(index, range)| range.len() >= shortest(index)));
+                prop_assert!(ranges.iter().all(|range| range.len() >= SHORTEST));
             }
         }
     }

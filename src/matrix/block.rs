@@ -59,7 +59,7 @@ impl Block {
         whole
     }
 
-    /// Mean of the known values, harmonic for rates; NaN if there is none.
+    /// Mean of the known values, harmonic for rates and geometric for ratios; NaN if there is none.
     pub fn mean(&self, metric: Metric) -> f64 {
         mean(metric, self.sum, self.count as usize)
     }

@@ -10,6 +10,9 @@ const REACH: f64 = 4.0;
 /// Below this number nothing is clipped: each value is worth its own colour, and one slow link may be all there is to see.
 const ENOUGH: usize = 100;
 
+/// Spreads up to this one are painted as good: the interval that sweeps stop at.
+const QUIET_SPREAD: f64 = 0.05;
+
 /// How a domain's values are spread over the colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
@@ -39,6 +42,11 @@ impl Domain {
             }
             let limit = quantile(values, 0.98)?.max(LEAST_RATIO.ln());
             return Some(Self { lo: -limit, hi: limit, scale: Scale::Symmetric });
+        }
+        if metric == Metric::Spread {
+            let hi = quantile(values, 0.98)?;
+            let worst = values.iter().copied().fold(hi, f64::max).min(hi * REACH);
+            return Some(Self { lo: 0.0, hi: worst.max(QUIET_SPREAD), scale: Scale::Linear });
         }
         let (lo, hi) = (quantile(values, 0.02)?, quantile(values, 0.98)?);
         // Widened away from the good end, so that a quiet matrix is bright all over.
@@ -130,5 +138,9 @@ mod tests {
         assert!(domain.position(0.01) < 0.15);
         let domain = Domain::robust(Metric::SmallTime, &mut [1e-6]).unwrap();
         assert!(domain.position(1e-6).abs() < 1e-9);
+        let domain = Domain::robust(Metric::Spread, &mut [0.0, 0.004]).unwrap();
+        assert!(domain.position(0.004) < 0.1 && domain.position(0.0).abs() < 1e-9, "{domain:?}");
+        let domain = Domain::robust(Metric::DuplexRatio, &mut [0.99, 1.0]).unwrap();
+        assert!(domain.position(0.99) > 0.85, "{domain:?}");
     }
 }

@@ -10,6 +10,10 @@ pub enum Metric {
     SmallTime,
     /// ln(B(i→j)/B(j→i)): 0 where both directions are alike, negative where the cell's own direction is the slower one
     Asymmetry,
+    /// bandwidth of `duplex` over that of `peer`: what is left of a direction while the other one is busy too
+    DuplexRatio,
+    /// half-width of the 95 % interval of the median over the median: how well a cell is known
+    Spread,
 }
 
 /// The unit in which the numbers of a whole matrix are told, so that its heading says it once.
@@ -23,7 +27,7 @@ pub struct Unit {
 
 impl Metric {
     /// Every metric, in the order in which a key goes through them.
-    pub const ALL: [Self; 3] = [Self::Bandwidth, Self::SmallTime, Self::Asymmetry];
+    pub const ALL: [Self; 5] = [Self::Bandwidth, Self::SmallTime, Self::Asymmetry, Self::DuplexRatio, Self::Spread];
 
     /// The name used in files and in text.
     pub const fn name(self) -> &'static str {
@@ -31,6 +35,8 @@ impl Metric {
             Self::Bandwidth => "bandwidth",
             Self::SmallTime => "small-message time",
             Self::Asymmetry => "asymmetry",
+            Self::DuplexRatio => "duplex ratio",
+            Self::Spread => "spread",
         }
     }
 
@@ -40,6 +46,8 @@ impl Metric {
             Self::Bandwidth => format!("bandwidth, {}", self.unit(largest).name),
             Self::SmallTime => format!("small-message time, {}", self.unit(largest).name),
             Self::Asymmetry => "asymmetry, ln(B(i→j)/B(j→i))".to_owned(),
+            Self::DuplexRatio => "duplex ratio, both ways / alone".to_owned(),
+            Self::Spread => "spread, ± % of the median (95 %)".to_owned(),
         }
     }
 
@@ -49,7 +57,9 @@ impl Metric {
         match self {
             Self::Bandwidth => Self::SmallTime,
             Self::SmallTime => Self::Asymmetry,
-            Self::Asymmetry => Self::Bandwidth,
+            Self::Asymmetry => Self::DuplexRatio,
+            Self::DuplexRatio => Self::Spread,
+            Self::Spread => Self::Bandwidth,
         }
     }
 
@@ -58,16 +68,26 @@ impl Metric {
         matches!(self, Self::Bandwidth)
     }
 
+    /// True if values are ratios, whose mean is geometric (rule 4 there).
+    pub const fn is_ratio(self) -> bool {
+        matches!(self, Self::DuplexRatio)
+    }
+
+    /// True if more is better.
+    pub const fn more_is_better(self) -> bool {
+        matches!(self, Self::Bandwidth | Self::DuplexRatio)
+    }
+
     /// True if a value can be shown: finite, and above zero where the metric has no other meaning.
     pub fn accepts(self, value: f64) -> bool {
-        value.is_finite() && (self == Self::Asymmetry || value > 0.0)
+        value.is_finite() && (self == Self::Asymmetry || value > 0.0 || self == Self::Spread && value >= 0.0)
     }
 
     /// How bad a value is: more is worse. The worst is the lowest bandwidth, the longest time, the largest |asymmetry|.
     pub fn badness(self, value: f64) -> f64 {
         match self {
-            Self::Bandwidth => -value,
-            Self::SmallTime => value,
+            Self::Bandwidth | Self::DuplexRatio => -value,
+            Self::SmallTime | Self::Spread => value,
             Self::Asymmetry => value.abs(),
         }
     }
@@ -82,7 +102,8 @@ impl Metric {
             Self::SmallTime if largest < 1e-2 || !largest.is_finite() => Unit { name: "µs", scale: 1e-6 },
             Self::SmallTime if largest < 10.0 => Unit { name: "ms", scale: 1e-3 },
             Self::SmallTime => Unit { name: "s", scale: 1.0 },
-            Self::Asymmetry => Unit { name: "", scale: 1.0 },
+            Self::Asymmetry | Self::DuplexRatio => Unit { name: "", scale: 1.0 },
+            Self::Spread => Unit { name: "%", scale: 0.01 },
         }
     }
 
@@ -91,7 +112,8 @@ impl Metric {
         match self {
             Self::Bandwidth => format_gbps(value / unit.scale * 1e9),
             Self::Asymmetry => format!("{value:+.2}"),
-            Self::SmallTime => {
+            Self::DuplexRatio => format!("{value:.2}"),
+            Self::SmallTime | Self::Spread => {
                 let value = value / unit.scale;
                 match value {
                     v if v >= 99.95 => format!("{v:.0}"),
@@ -110,7 +132,7 @@ mod tests {
     #[test]
     fn every_metric_comes_round() {
         let mut metric = Metric::Bandwidth;
-        for expected in [Metric::SmallTime, Metric::Asymmetry, Metric::Bandwidth] {
+        for expected in [Metric::SmallTime, Metric::Asymmetry, Metric::DuplexRatio, Metric::Spread, Metric::Bandwidth] {
             metric = metric.next();
             assert_eq!(metric, expected);
         }
@@ -128,5 +150,17 @@ mod tests {
         assert_eq!((Metric::Bandwidth.title(95.7e6).as_str(), Metric::Bandwidth.unit(f64::NAN).name), ("bandwidth, MB/s", "GB/s"));
         assert_eq!(Metric::Asymmetry.format(-1.918, Metric::Asymmetry.unit(1.0)), "-1.92");
         assert_eq!(Metric::SmallTime.title(5e-4), "small-message time, µs");
+        assert_eq!(Metric::DuplexRatio.format(0.8345, Metric::DuplexRatio.unit(1.0)), "0.83");
+        let percent = Metric::Spread.unit(0.3);
+        assert_eq!((Metric::Spread.format(0.0, percent).as_str(), Metric::Spread.format(0.123, percent).as_str()), ("0.00", "12.3"));
+    }
+
+    #[test]
+    fn a_spread_of_nothing_is_a_value_and_a_ratio_of_nothing_is_none() {
+        assert!(Metric::Spread.accepts(0.0) && !Metric::Spread.accepts(-0.1) && !Metric::DuplexRatio.accepts(0.0));
+        assert!(
+            Metric::DuplexRatio.badness(0.5) > Metric::DuplexRatio.badness(0.9)
+                && Metric::Spread.badness(0.5) > Metric::Spread.badness(0.1)
+        );
     }
 }

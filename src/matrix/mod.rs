@@ -28,7 +28,7 @@ pub enum Value {
     Timeout,
     /// complete, but with the wrong bytes
     Corrupt,
-    /// in the metric's own unit: bytes per second, seconds, or ln of a ratio
+    /// in the metric's own unit: bytes per second, seconds, a ratio or ln of one
     Known(f64),
 }
 
@@ -41,9 +41,14 @@ impl Value {
     /// ln(B(i→j)/B(j→i)) from the bandwidths of the two directions. Where one is not known, what is wrong with it:
     /// the worse of the two states.
     pub fn asymmetry(forth: Self, back: Self) -> Self {
-        match (forth, back) {
-            (Self::Known(a), Self::Known(b)) => Self::Known((a / b).ln()),
-            _ => [Self::Corrupt, Self::Timeout, Self::Waived].into_iter().find(|&bad| forth == bad || back == bad).unwrap_or(Self::Missing),
+        Self::of_two(forth, back, |forth, back| (forth / back).ln())
+    }
+
+    /// What two cells together say. Where one has no number, what is wrong with it: the worse of the two states.
+    pub fn of_two(a: Self, b: Self, number: impl FnOnce(f64, f64) -> f64) -> Self {
+        match (a, b) {
+            (Self::Known(a), Self::Known(b)) => Self::Known(number(a, b)),
+            _ => [Self::Corrupt, Self::Timeout, Self::Waived].into_iter().find(|&bad| a == bad || b == bad).unwrap_or(Self::Missing),
         }
     }
 }

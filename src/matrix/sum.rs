@@ -4,7 +4,7 @@ use super::Metric;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
     pub count: usize,
-    /// harmonic for rates, arithmetic for others; NaN if nothing is known
+    /// harmonic for rates, geometric for ratios, arithmetic for others; NaN if nothing is known
     pub mean: f64,
 }
 
@@ -44,7 +44,13 @@ impl Sum {
 
 /// What a value adds to a sum whose mean is wanted.
 pub(super) fn term(metric: Metric, value: f64) -> f64 {
-    if metric.is_rate() { value.recip() } else { value }
+    if metric.is_rate() {
+        value.recip()
+    } else if metric.is_ratio() {
+        value.ln()
+    } else {
+        value
+    }
 }
 
 /// The mean behind a sum of [`term`]s; NaN for none.
@@ -52,6 +58,7 @@ pub(super) fn mean(metric: Metric, sum: f64, count: usize) -> f64 {
     match count {
         0 => f64::NAN,
         n if metric.is_rate() => n as f64 / sum,
+        n if metric.is_ratio() => (sum / n as f64).exp(),
         n => sum / n as f64,
     }
 }

@@ -23,7 +23,11 @@ fn close(a: f64, b: f64) -> bool {
 
 fn mean(metric: Metric, values: &[f64]) -> f64 {
     let n = values.len() as f64;
-    if metric.is_rate() { n / values.iter().map(|v| 1.0 / v).sum::<f64>() } else { values.iter().sum::<f64>() / n }
+    match metric {
+        Metric::Bandwidth => n / values.iter().map(|v| 1.0 / v).sum::<f64>(),
+        Metric::DuplexRatio => (values.iter().map(|v| v.ln()).sum::<f64>() / n).exp(),
+        _ => values.iter().sum::<f64>() / n,
+    }
 }
 
 /// The cells of a block off the diagonal, one by one.

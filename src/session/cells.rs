@@ -17,6 +17,8 @@ pub struct Shot {
     pub isolated: bool,
     /// discarded by rule
     pub warmup: bool,
+    /// far from the others by rule; counted all the same
+    pub outlier: bool,
     pub status: Status,
 }
 
@@ -30,6 +32,7 @@ impl Shot {
             ack_seconds: sample.ack_seconds.unwrap_or(f64::NAN),
             isolated: sample.isolated,
             warmup: sample.warmup,
+            outlier: sample.outlier,
             status: sample.status,
             reason: sample.reason.as_deref().map(Into::into),
         }
@@ -60,6 +63,7 @@ impl Shot {
             ack_seconds: self.ack_seconds(),
             isolated: self.isolated,
             warmup: self.warmup,
+            outlier: self.outlier,
             status: self.status,
             reason: self.reason.as_deref().map(str::to_owned),
             ..blank

@@ -5,6 +5,7 @@
 
 mod cells;
 mod command;
+pub mod curves;
 mod event;
 mod fits;
 mod groups;

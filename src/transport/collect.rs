@@ -118,6 +118,35 @@ mod tests {
     }
 
     #[test]
+    fn probes_at_the_same_time_are_told_each_by_itself() {
+        let mut collector = Collector::default();
+        let mut other = order(1.0);
+        other.probe = Probe::pair(8, Cell { pattern: Pattern::Duplex, from: 3, to: 2 }, 8, 1);
+        collector.begin(&order(1.0));
+        collector.begin(&other);
+        assert_eq!(collector.report(0, report(7, 1, End::Complete)), None);
+        assert_eq!(collector.report(2, report(8, 1, End::Complete)), None);
+        // The first one hangs; the other one has time, and its second rank reports at last.
+        collector.pending[0].overdue = Instant::now();
+        let reports = collector.overdue();
+        assert!(matches!(&reports[..], [Report::Lost { rank: 1, .. }, Report::Probe(ProbeReport { probe: 7, .. })]), "{reports:?}");
+        let whole = collector.report(3, report(8, 2, End::Complete));
+        assert_eq!(whole, Some(Report::Probe(report(8, 3, End::Complete))));
+        assert!(!collector.busy());
+    }
+
+    #[test]
+    fn what_was_said_while_rank_0_was_busy_is_heard() {
+        let mut collector = Collector::default();
+        collector.begin(&order(1.0));
+        collector.pending[0].overdue = Instant::now();
+        collector.listened_again();
+        assert!(collector.overdue().is_empty());
+        assert_eq!(collector.report(0, report(7, 1, End::Complete)), None);
+        assert!(collector.report(1, report(7, 0, End::Complete)).is_some());
+    }
+
+    #[test]
     fn a_silent_rank_is_lost_and_its_probe_timed_out() {
         let mut collector = Collector::default();
         collector.begin(&order(1.0));

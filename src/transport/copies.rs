@@ -155,6 +155,17 @@ mod tests {
     }
 
     #[test]
+    fn copies_of_the_same_bytes_are_at_different_places() {
+        let window = Window { bytes: 6 << 20, count: 1, first: 0, slots: 1 };
+        let mut copies = Copies::default();
+        let flows = [flow(0, 1), flow(1, 2), flow(2, 3)];
+        copies.begin(&flows, 0, |_| true);
+        flows.iter().for_each(|flow| copies.start(flow.number, window));
+        let places: Vec<usize> = (0..3).map(|_| copies.turn().unwrap().pieces().next().unwrap().0).collect();
+        assert!(places.windows(2).all(|pair| pair[1] - pair[0] > 1 << 20), "{places:?}");
+    }
+
+    #[test]
     fn a_copy_with_nothing_beside_it_is_one_piece() {
         let window = Window { bytes: 5 << 20, count: 2, first: 0, slots: 2 };
         let arena = 2 * Window::stride(window.bytes);

@@ -127,3 +127,94 @@ impl Engine for Grouped {
         self.engine.clock()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Pattern;
+    use crate::sweep::{Cell, Group, Probe};
+    use crate::topology::Placement;
+    use crate::transport::ProbeReport;
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    /// Keeps what it is told, and says what it is asked to.
+    #[derive(Default)]
+    struct Told {
+        topology: Topology,
+        heard: Rc<RefCell<(Vec<usize>, Vec<Order>)>>,
+        reports: Vec<Report>,
+    }
+
+    impl Engine for Told {
+        fn kind(&self) -> EngineKind {
+            EngineKind::Threads
+        }
+        fn topology(&self) -> &Topology {
+            &self.topology
+        }
+        fn movers(&self) -> &'static [MoverKind] {
+            &[]
+        }
+        fn software(&self) -> String {
+            String::new()
+        }
+        fn restrict(&mut self, ranks: &[usize]) {
+            self.heard.borrow_mut().0 = ranks.to_vec();
+        }
+        fn prepare(&mut self, _: &Setup) -> Result<(), TransportError> {
+            Ok(())
+        }
+        fn start(&mut self, round: &[Order]) -> Result<(), TransportError> {
+            self.heard.borrow_mut().1.extend_from_slice(round);
+            Ok(())
+        }
+        fn poll(&mut self, _: Duration) -> Vec<Report> {
+            self.reports.drain(..).collect()
+        }
+        fn finish(&mut self) {}
+    }
+
+    fn place(rank: usize) -> Placement {
+        let host = format!("h{rank}");
+        Placement { rank, host, pid: 1, cores: vec![0], numa: None, memory_available: 0, memory_total: 0, cache: 0 }
+    }
+
+    #[test]
+    fn orders_go_out_in_the_jobs_numbers_and_reports_come_back_in_the_groups() {
+        let end = |end| Report::Probe(ProbeReport { probe: 4, repeats: Vec::new(), root_seconds: Vec::new(), end });
+        let lost = |rank| Report::Lost { rank, reason: "no answer".to_owned() };
+        let log = |rank| Report::Log { rank, line: "a line".to_owned() };
+        let engine = Told {
+            topology: Topology { ranks: (0..6).map(place).collect() },
+            reports: vec![end(End::Timeout("rank 5 waits".to_owned())), end(End::Complete), lost(5), lost(2), log(1), log(0)],
+            ..Told::default()
+        };
+        let heard = Rc::clone(&engine.heard);
+        let mut grouped = Grouped::new(Box::new(engine), vec![5, 1, 4]).unwrap();
+        assert_eq!((grouped.group(), &heard.borrow().0[..]), (&[5, 1, 4][..], &[5, 1, 4][..]));
+        let hosts: Vec<(usize, &str)> = grouped.topology().ranks.iter().map(|place| (place.rank, place.host.as_str())).collect();
+        assert_eq!(hosts, [(0, "h5"), (1, "h1"), (2, "h4")]);
+
+        let duplex = Probe::pair(4, Cell { pattern: Pattern::Duplex, from: 0, to: 1 }, 8, 1);
+        let fan = Target::Group(Group::fan(Pattern::FanIn, 2, vec![0, 1]));
+        let fan = Probe { target: fan, flows: vec![(0, 2), (1, 2)], ..duplex.clone() };
+        let orders: Vec<Order> = [duplex, fan].into_iter().map(|probe| Order { probe, window: 1, warmup: 0, timeout: 1.0 }).collect();
+        grouped.start(&orders).unwrap();
+        let heard = heard.borrow();
+        assert_eq!(heard.1[0].probe.flows(), [(5, 1), (1, 5)]);
+        assert_eq!(heard.1[1].probe.flows(), [(5, 4), (1, 4)]);
+        assert!(matches!(&heard.1[1].probe.target, Target::Group(group) if group.root == Some(4)));
+
+        let outside = |rank, rest: &str| Report::Log { rank: 0, line: format!("rank {rank} of the job, outside the group{rest}") };
+        let wanted = [
+            end(End::Timeout("by the job's numbers of ranks: rank 5 waits".to_owned())),
+            end(End::Complete),
+            Report::Lost { rank: 0, reason: "by the job's numbers of ranks: no answer".to_owned() },
+            outside(2, ", is lost: no answer"),
+            log(1),
+            outside(0, ": a line"),
+        ];
+        assert_eq!(grouped.poll(Duration::ZERO), wanted);
+    }
+}

@@ -1,15 +1,21 @@
 //! The screen without its terminal: records, keys and time in; frames and commands out.
 
+use std::time::Duration;
+
 use crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::buffer::Buffer;
 
 use super::draw::{HitMap, Scene, draw};
+use super::expected::Expected;
+use super::fans::Fans;
 use super::feed::Mode;
-use super::form::{Form, Stroke};
+use super::fits::{Book, SHARE};
+use super::form::Form;
 use super::keys::{Action, Context};
 use super::look::Look;
 use super::player::{Moved, Player};
 use super::state::{Ask, Popup, Tab, Ui};
+use super::typing::Stroke;
 use super::update::{Effect, Facts, Play};
 use super::view::{Key, View};
 use crate::session::{Change, Event, Model, Record};
@@ -20,6 +26,11 @@ pub struct App {
     pub model: Model,
     pub ui: Ui,
     view: View,
+    expected: Expected,
+    pub(super) fans: Fans,
+    fits: Book,
+    /// what fitting may take of a frame; `None` for as long as it takes
+    pub(super) share: Option<Duration>,
     look: Look,
     mode: Mode,
     /// the time of a recorded session
@@ -40,9 +51,11 @@ impl App {
     /// A screen on a session that has just begun, or is about to be loaded.
     pub fn new(model: Model, mut ui: Ui, look: Look, mode: Mode) -> Self {
         ui.fit(model.world());
-        let view = View::build(&model, Key::of(&model, ui.matrix.metric, ui.matrix.size));
+        let view = View::build(&model, Key::of(&model, &ui.matrix));
         let player = (mode == Mode::Recorded).then(Player::default);
-        Self { model, ui, view, look, mode, player, hits: HitMap::default() }
+        let expected = Expected::of(&ui.form, &model, &view);
+        let fits = Book::new(&model);
+        Self { model, ui, view, expected, fans: Fans::default(), fits, share: Some(SHARE), look, mode, player, hits: HitMap::default() }
     }
 
     #[cfg(test)]
@@ -89,7 +102,12 @@ impl App {
 
     /// True while something moves by itself.
     pub fn lively(&self) -> bool {
-        self.player.as_ref().map_or_else(|| super::draw::running(&self.model), Player::playing)
+        self.fitting() || self.player.as_ref().map_or_else(|| super::draw::running(&self.model), Player::playing)
+    }
+
+    /// True while the table in sight is not whole yet.
+    fn fitting(&self) -> bool {
+        self.ui.tab == Tab::Fits && self.fits.busy()
     }
 
     /// Take in new records; true if a new frame is due.
@@ -102,7 +120,7 @@ impl App {
             if let Some(sweep) = &self.model.sweep {
                 self.ui.form = Form::new(&sweep.settings, vec![sweep.settings.mover]);
             }
-            self.rebuild();
+            self.replaced();
             return true;
         }
         for record in &records {
@@ -124,21 +142,31 @@ impl App {
         if *change == Change::Nothing {
             return;
         }
+        self.fans.follow(change);
+        self.fits.follow(change);
         let key = self.key();
         if key == self.view.key && *change != Change::Cleared { self.view.follow(&self.model, change) } else { self.rebuild() }
     }
 
     fn key(&self) -> Key {
-        Key::of(&self.model, self.ui.matrix.metric, self.ui.matrix.size)
+        Key::of(&self.model, &self.ui.matrix)
     }
 
     fn rebuild(&mut self) {
         self.view = View::build(&self.model, self.key());
     }
 
+    /// Everything derived is of another model.
+    fn replaced(&mut self) {
+        self.fans.forget();
+        self.fits.forget();
+        self.rebuild();
+    }
+
     /// Let time go by; true if a new frame is due.
     pub fn tick(&mut self, seconds: f64) -> bool {
-        let mut changed = self.ui.tick(seconds);
+        let mut changed = self.ui.tick(seconds) || self.fitting();
+        self.fits.tick(seconds);
         if let Some(mut player) = self.player.take() {
             let moved = player.tick(seconds, &mut self.model);
             self.player = Some(player);
@@ -151,7 +179,7 @@ impl App {
         match moved {
             Moved::Stayed => return false,
             Moved::Forward(changes) => changes.iter().for_each(|change| self.follow(change)),
-            Moved::Replaced => self.rebuild(),
+            Moved::Replaced => self.replaced(),
         }
         true
     }
@@ -159,8 +187,26 @@ impl App {
     /// Draw a frame, and remember what lies where.
     pub fn draw(&mut self, buf: &mut Buffer) {
         self.view.insight.settle();
-        let scene =
-            Scene { model: &self.model, view: &self.view, ui: &self.ui, look: &self.look, mode: self.mode, player: self.player.as_ref() };
+        if self.ui.tab == Tab::Sweep {
+            self.expected.settle(&self.ui.form, &self.model, &self.view, super::draw::running(&self.model));
+        }
+        if self.ui.tab == Tab::Fans {
+            self.fans.settle(&self.model, &self.ui.fans);
+        }
+        if self.ui.tab == Tab::Fits {
+            self.fits.settle(&self.model, &mut self.ui.fits, self.share);
+        }
+        let scene = Scene {
+            model: &self.model,
+            view: &self.view,
+            expected: &self.expected,
+            fans: &self.fans,
+            fits: &self.fits,
+            ui: &self.ui,
+            look: &self.look,
+            mode: self.mode,
+            player: self.player.as_ref(),
+        };
         let area = buf.area;
         self.hits = draw(&scene, buf, area);
     }
@@ -170,15 +216,16 @@ impl App {
         let effect = match input {
             Input::Key(key) if key.kind != KeyEventKind::Release => self.key_pressed(*key),
             Input::Mouse(mouse) => {
-                let facts = Facts { model: &self.model, view: &self.view, mode: self.mode };
+                let facts = Facts { model: &self.model, view: &self.view, fans: &self.fans, fits: &self.fits, mode: self.mode };
                 match self.ui.mouse(mouse, &facts, &self.hits) {
                     Some(effect) => effect,
                     None => return Reaction { changed: false, effect: Effect::Nothing },
                 }
             }
             Input::Paste(text) => {
-                let Some(typing) = &mut self.ui.form.typing else { return Reaction { changed: false, effect: Effect::Nothing } };
+                let Some(typing) = self.ui.typing() else { return Reaction { changed: false, effect: Effect::Nothing } };
                 text.chars().for_each(|c| typing.stroke(Stroke::Insert(c)));
+                self.ui.fits.narrow();
                 Effect::Nothing
             }
             Input::Resize(..) => Effect::Nothing,
@@ -235,14 +282,14 @@ impl App {
                 _ => Effect::Nothing,
             };
         }
-        if self.ui.form.typing.is_some() && self.ui.popups.is_empty() && self.ui.tab == Tab::Sweep {
+        if self.ui.popups.is_empty() && self.ui.typing().is_some() {
             self.typed(key);
             return Effect::Nothing;
         }
         let Some(action) = self.action_of(key) else { return Effect::Nothing };
         // A word to the person goes with their next key.
         self.ui.notice = None;
-        let facts = Facts { model: &self.model, view: &self.view, mode: self.mode };
+        let facts = Facts { model: &self.model, view: &self.view, fans: &self.fans, fits: &self.fits, mode: self.mode };
         self.ui.update(action, &facts, &self.hits)
     }
 
@@ -253,6 +300,8 @@ impl App {
         let tab = match self.ui.tab {
             Tab::Sweep => Some(Context::Sweep),
             Tab::Matrix => Some(Context::Matrix),
+            Tab::Fits => Some(Context::Fits),
+            Tab::Fans => Some(Context::Fans),
             Tab::Session => None,
         };
         let recorded = (self.mode == Mode::Recorded).then_some(Context::Recorded);
@@ -260,13 +309,12 @@ impl App {
     }
 
     fn typed(&mut self, key: KeyEvent) {
-        let Some(typing) = &mut self.ui.form.typing else { return };
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let stroke = match key.code {
-            KeyCode::Enter | KeyCode::Tab => return self.ui.form.accept(),
-            KeyCode::Esc => return self.ui.form.cancel(),
-            KeyCode::Char('c') if control => return self.ui.form.cancel(),
-            KeyCode::Up | KeyCode::Down => return self.ui.form.step(key.code == KeyCode::Down),
+            KeyCode::Enter | KeyCode::Tab => return self.ui.accept(),
+            KeyCode::Esc => return self.ui.cancel_typing(),
+            KeyCode::Char('c') if control => return self.ui.cancel_typing(),
+            KeyCode::Up | KeyCode::Down if self.ui.tab == Tab::Sweep => return self.ui.form.step(key.code == KeyCode::Down),
             KeyCode::Char('u') if control => Stroke::Clear,
             KeyCode::Char('a') if control => Stroke::Home,
             KeyCode::Char('e') if control => Stroke::End,
@@ -279,6 +327,10 @@ impl App {
             KeyCode::End => Stroke::End,
             _ => return,
         };
-        typing.stroke(stroke);
+        if let Some(typing) = self.ui.typing() {
+            typing.stroke(stroke);
+        }
+        // The table narrows down while its filter is typed.
+        self.ui.fits.narrow();
     }
 }

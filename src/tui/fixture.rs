@@ -11,8 +11,8 @@ use super::{App, Effect, Look, Mode, Tab, Ui};
 use crate::ramp::Level;
 use crate::sample::{EngineKind, MoverKind, Pattern, Sample, Status};
 use crate::session::{Event, Header, Model, Outcome, Record};
-use crate::sweep::{Cell, Probe, SweepSettings};
-use crate::topology::{Placement, Topology};
+use crate::sweep::{Cell, Enough, Group, Peers, Probe, SweepSettings, Target, Transfer};
+use crate::topology::{PathClass, Placement, Topology};
 
 /// The published pair matrix of an eight-GPU box whose directions differ, GB/s; rows send.
 const B70: [[f64; 8]; 8] = [
@@ -56,12 +56,14 @@ pub struct Story {
     pub records: Vec<Record>,
     now: f64,
     next: u64,
+    /// seconds that a message below 64 MiB takes more
+    start_up: f64,
 }
 
 impl Story {
     pub fn new(settings: &SweepSettings) -> Self {
         let event = Event::SweepStarted { settings: settings.clone(), resumed: false };
-        Self { records: vec![Record { t: 0.5, event }], now: 0.5, next: 0 }
+        Self { records: vec![Record { t: 0.5, event }], now: 0.5, next: 0, start_up: 20e-6 }
     }
 
     pub fn then(&mut self, event: Event) {
@@ -83,7 +85,7 @@ impl Story {
             seconds: gbps.map(|gbps| {
                 // A spread of about 1 % around the published value, the same in every run.
                 let spread = 1.0 + (f64::from((repeat * 7 + from as u32 * 3 + to as u32) % 8) - 3.5) / 415.0;
-                let start_up = if bytes < 64 << 20 { 20e-6 } else { 0.0 };
+                let start_up = if bytes < 64 << 20 { self.start_up } else { 0.0 };
                 4.0 * (start_up + bytes as f64 / (gbps * 1e9)) * spread
             }),
             status,
@@ -92,6 +94,48 @@ impl Story {
         };
         let samples = (0..repeats).map(sample).collect();
         self.then(Event::ProbeDone { probe: probe.id, samples, enough: None });
+    }
+}
+
+impl Story {
+    /// A probe of several transfers at once, each (from, to, GB/s), and the root's own time if they have one; eight repeats after a
+    /// warm-up, the fourth far from the others.
+    pub fn at_once(&mut self, target: &Target, flows: &[(usize, usize, f64)], bytes: u64, root_seconds: Option<f64>) {
+        let id = self.next;
+        self.next += 1;
+        let own: Vec<(usize, usize)> = flows.iter().map(|&(from, to, _)| (from, to)).collect();
+        let pair = Probe::pair(id, Cell { pattern: target.pattern(), from: 0, to: 0 }, bytes, 8);
+        let flows_told = if matches!(target, Target::Pair(_)) { Vec::new() } else { own };
+        self.then(Event::ProbeStarted { probe: Probe { target: target.clone(), flows: flows_told, ..pair } });
+        let mut samples = Vec::new();
+        let start_up = if bytes < 64 << 20 { 20e-6 } else { 0.0 };
+        for &(from, to, gbps) in flows {
+            for repeat in 0..9_u32 {
+                let late = if repeat == 4 { 1.4 } else { 1.0 };
+                let spread = late * (1.0 + (f64::from((repeat * 5 + to as u32) % 8) - 3.5) / 300.0);
+                let path = if from == to { PathClass::Local } else { PathClass::IntraNode };
+                let mut sample = Sample {
+                    repeat: repeat.saturating_sub(1),
+                    warmup: repeat == 0,
+                    outlier: repeat == 4,
+                    messages: 1,
+                    seconds: Some((start_up + bytes as f64 / (gbps * 1e9)) * spread),
+                    root_seconds: root_seconds.map(|seconds| (start_up + seconds) * late * (1.0 + (f64::from(repeat) - 3.5) / 400.0)),
+                    isolated: repeat % 2 == 0,
+                    status: Status::Ok,
+                    ..Sample::blank(target.pattern(), from, to, bytes, path)
+                };
+                if let Target::Group(group) = target {
+                    (sample.root, sample.shift, sample.set) = (group.root, group.shift, group.set);
+                    sample.width = group.root.map(|_| group.peers.len());
+                    sample.peers.clone_from(&group.peers);
+                    sample.receive_path = group.shift.map(|_| path);
+                    sample.send_path = group.shift.map(|_| path);
+                }
+                samples.push(sample);
+            }
+        }
+        self.then(Event::ProbeDone { probe: id, samples, enough: Some(Enough::Repeats) });
     }
 }
 
@@ -108,6 +152,102 @@ pub fn b70() -> (Header, Vec<Record>) {
         }
     }
     story.then(Event::Log { rank: 3, line: "NCCL INFO \u{1b}[31mred\u{1b}[0m".to_owned() });
+    story.then(Event::SweepEnded { outcome: Outcome::Complete, reason: String::new() });
+    (header, story.records)
+}
+
+/// Published fan-in aggregates of that box at 256 MiB, GB/s: width, least, most over the roots.
+const FANS: [(usize, f64, f64); 4] = [(1, 7.0, 53.9), (2, 12.6, 55.2), (4, 18.7, 37.3), (7, 16.4, 23.6)];
+
+/// The published cases: root, width, GB/s.
+const CASES: [(usize, usize, f64); 3] = [(0, 2, 12.6), (1, 2, 55.2), (3, 4, 27.9)];
+
+/// What a fan gives, GB/s: the published cases and ends of each width; else what serving its pairs in turn gives, within them.
+fn fan_rate(pattern: Pattern, root: usize, peers: &[usize]) -> f64 {
+    let pair = |&peer: &usize| if pattern == Pattern::FanIn { B70[peer][root] } else { B70[root][peer] };
+    let in_turn = |root_peers: &[usize]| root_peers.len() as f64 / root_peers.iter().map(|peer| pair(peer).recip()).sum::<f64>();
+    let made = in_turn(peers);
+    if pattern == Pattern::FanOut {
+        return made;
+    }
+    let published = CASES.iter().find(|&&(of, width, _)| (of, width) == (root, peers.len())).map(|case| case.2);
+    let ends = FANS.iter().find(|fan| fan.0 == peers.len());
+    published.unwrap_or_else(|| ends.map_or(made, |&(_, least, most)| made.clamp(least, most)))
+}
+
+/// The same box with every pattern: fans of the next 1, 2, 4 and 7 ranks, both ways at once, a relay and a set.
+pub fn fans() -> (Header, Vec<Record>) {
+    let (header, mut records) = b70();
+    let settings = SweepSettings {
+        patterns: Pattern::ALL.to_vec(),
+        sizes: vec![4096, 1 << 20, 256 << 20],
+        widths: FANS.map(|fan| fan.0).to_vec(),
+        peers: Peers::Next,
+        transfers: [(0, 4), (1, 5), (2, 6)].map(|(from, to)| Transfer { set: 3, from, to }).to_vec(),
+        mover: MoverKind::MpiSendrecv,
+        ..SweepSettings::default()
+    };
+    records[0].event = Event::SweepStarted { settings: settings.clone(), resumed: false };
+    let mut story = Story::new(&settings);
+    (story.now, story.next) = (records.last().map_or(0.0, |record| record.t), 1000);
+    story.records.clear();
+    for bytes in settings.sizes.clone() {
+        for (from, to) in (0..8).flat_map(|from| (0..from).map(move |to| (to, from))) {
+            // Both directions of a switch's link share it a little.
+            let half = |from: usize, to: usize| B70[from][to] * if from / 4 == to / 4 { 0.84 } else { 0.97 };
+            story.at_once(
+                &Target::Pair(Cell { pattern: Pattern::Duplex, from, to }),
+                &[(from, to, half(from, to)), (to, from, half(to, from))],
+                bytes,
+                None,
+            );
+        }
+        for pattern in [Pattern::FanIn, Pattern::FanOut] {
+            for (root, (width, ..)) in (0..8).flat_map(|root| FANS.map(|fan| (root, fan))) {
+                let peers: Vec<usize> = (1..=width).map(|step| (root + step) % 8).collect();
+                let aggregate = fan_rate(pattern, root, &peers);
+                let pair = |peer: usize| if pattern == Pattern::FanIn { (peer, root) } else { (root, peer) };
+                let mut flows: Vec<_> = peers.iter().map(|&peer| pair(peer)).collect();
+                // One after another, the fast ones first: each is done when those before it are.
+                flows.sort_by(|a, b| B70[b.0][b.1].total_cmp(&B70[a.0][a.1]));
+                let turn = |&(from, to): &(usize, usize)| B70[from][to].recip();
+                let all: f64 = flows.iter().map(turn).sum();
+                let done = |at: usize| flows[..=at].iter().map(turn).sum::<f64>() / all;
+                let flows: Vec<_> =
+                    flows.iter().enumerate().map(|(at, &(from, to))| (from, to, aggregate / width as f64 / done(at))).collect();
+                let root_seconds = bytes as f64 * width as f64 / (aggregate * 1e9);
+                story.at_once(&Target::Group(Group::fan(pattern, root, peers)), &flows, bytes, Some(root_seconds));
+            }
+        }
+        let relay: Vec<_> =
+            (0..8).map(|from| (from, (from + 1) % 8, B70[from][(from + 1) % 8].min(B70[(from + 7) % 8][from]) * 0.8)).collect();
+        story.at_once(&Target::Group(Group::relay(1)), &relay, bytes, None);
+        let set = [(0, 4), (1, 5), (2, 6)].map(|(from, to)| (from, to, B70[from][to] / 2.0));
+        story.at_once(&Target::Group(Group::custom(3)), &set, bytes, None);
+    }
+    story.then(Event::SweepEnded { outcome: Outcome::Complete, reason: String::new() });
+    records.extend(story.records);
+    (header, records)
+}
+
+/// Two ranks on one host and one on another, at eight sizes: what goes between the hosts changes its protocol at 256 KiB, and
+/// copies inside a rank come from cache as long as they fit there, so that no line serves them.
+pub fn protocols() -> (Header, Vec<Record>) {
+    let header = header("protocols", &["node1", "node1", "node2"]);
+    let settings = SweepSettings { mover: MoverKind::MpiSendrecv, ..SweepSettings::default() };
+    let mut story = Story { start_up: 0.0, ..Story::new(&settings) };
+    for &bytes in &settings.sizes {
+        for (from, to) in (0..3).flat_map(|from| (0..3).map(move |to| (from, to))) {
+            let (alpha, gbps) = match (from == to, (from == 2) == (to == 2), bytes >= 256 << 10) {
+                (true, ..) => (2e-7, if bytes < 4 << 20 { 90.0 } else { 11.0 }),
+                (_, true, _) => (3e-6, 9.5),
+                (.., false) => (8e-6, 1.4),
+                (.., true) => (60e-6, 11.8),
+            };
+            let seconds = alpha + bytes as f64 / (gbps * 1e9);
+            story.probe(&header.topology, (from, to), bytes, Some(bytes as f64 / seconds / 1e9));
+        }
+    }
     story.then(Event::SweepEnded { outcome: Outcome::Complete, reason: String::new() });
     (header, story.records)
 }
@@ -175,6 +315,8 @@ pub fn app((header, records): (Header, Vec<Record>), tab: Tab, level: Level, mod
         vec![MoverKind::MpiSendrecv, MoverKind::MpiPut],
     );
     let mut app = App::new(Model::new(header), ui, look, mode);
+    // Tests do not race the clock.
+    app.share = None;
     app.take(records);
     app.ui.notice = None;
     app

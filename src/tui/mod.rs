@@ -2,7 +2,10 @@
 
 mod app;
 mod draw;
+mod expected;
+mod fans;
 mod feed;
+mod fits;
 #[cfg(test)]
 mod fixture;
 mod form;
@@ -21,6 +24,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 pub mod theme;
+mod typing;
 mod update;
 mod view;
 pub mod widgets;
@@ -42,10 +46,18 @@ use crate::session::Model;
 
 /// The screen as it would be drawn on a terminal of `width` by `height`, for a picture.
 pub fn picture(model: &Model, ui: &Ui, look: &Look, width: u16, height: u16) -> Canvas {
-    let view = view::View::build(model, view::Key::of(model, ui.matrix.metric, ui.matrix.size));
+    let view = view::View::build(model, view::Key::of(model, &ui.matrix));
     let mut ui = ui.clone();
     ui.fit(model.world());
-    let scene = draw::Scene { model, view: &view, ui: &ui, look, mode: Mode::Live, player: None };
+    let expected = expected::Expected::of(&ui.form, model, &view);
+    let mut fans = fans::Fans::default();
+    fans.settle(model, &ui.fans);
+    let mut book = fits::Book::new(model);
+    if ui.tab == Tab::Fits {
+        book.settle(model, &mut ui.fits, None);
+    }
+    let scene =
+        draw::Scene { model, view: &view, expected: &expected, fans: &fans, fits: &book, ui: &ui, look, mode: Mode::Live, player: None };
     let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
     let area = buffer.area;
     draw::draw(&scene, &mut buffer, area);

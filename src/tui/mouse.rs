@@ -74,6 +74,8 @@ impl Ui {
             self.form.go(*field);
             return Some(match field {
                 Field::Start => self.update(Action::StartSweep, facts, hits),
+                // What is switched needs no second click.
+                Field::Pattern(_) | Field::Isolated => self.update(Action::Toggle, facts, hits),
                 _ if again => self.update(Action::Toggle, facts, hits),
                 _ => Effect::Nothing,
             });
@@ -84,6 +86,25 @@ impl Ui {
         if let Some((_, pair)) = hits.pairs.iter().find(|(area, _)| area.contains(at)) {
             self.matrix.pinned = true;
             self.matrix.put(*pair, facts.model.world());
+            return Some(Effect::Nothing);
+        }
+        if let Some((_, column)) = hits.columns.iter().find(|(area, _)| area.contains(at)) {
+            self.fits.sort(*column);
+            return Some(Effect::Nothing);
+        }
+        if let Some((_, row)) = hits.fit_rows.iter().find(|(area, _)| area.contains(at)) {
+            self.fits.go(*row);
+            return Some(Effect::Nothing);
+        }
+        if let Some((_, (entry, fan))) = hits.entries.iter().find(|(area, _)| area.contains(at)) {
+            self.fans.go(*entry, facts.fans);
+            if let Some(fan) = fan {
+                self.fans.look_at(*fan, facts.fans);
+            }
+            return Some(Effect::Nothing);
+        }
+        if let Some((_, fan)) = hits.fans.iter().find(|(area, _)| area.contains(at)) {
+            self.fans.look_at(*fan, facts.fans);
             return Some(Effect::Nothing);
         }
         let cell = cell_under(facts, hits, at)?;
@@ -106,6 +127,14 @@ impl Ui {
             let older = !down;
             let scroll = self.session.scroll.min(most);
             self.session.scroll = if older { (scroll + WHEEL).min(most) } else { scroll.saturating_sub(WHEEL) };
+        } else if let Some((_, most)) = hits.peers.filter(|(area, _)| area.contains(at)) {
+            self.fans.scroll = turn(self.fans.scroll, most);
+        } else if let Some((_, most)) = hits.residuals.filter(|(area, _)| area.contains(at)) {
+            self.fits.scroll = turn(self.fits.scroll, most);
+        } else if self.tab == Tab::Fits {
+            self.fits.go(turn(self.fits.at, facts.fits.shown().saturating_sub(1)));
+        } else if self.tab == Tab::Fans {
+            return Some(self.update(if down { Action::Down } else { Action::Up }, facts, hits));
         } else if self.tab == Tab::Sweep {
             self.form.scroll = turn(self.form.scroll, facts.model.world().saturating_sub(hits.placement_rows));
         } else if cell_under(facts, hits, at).is_some() {

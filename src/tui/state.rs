@@ -1,9 +1,11 @@
 //! Where the person is: tab, cursor, what is typed, what lies on top. No facts of the session.
 
+use super::fits::Column;
 use super::form::Form;
+use super::typing::Typing;
 use super::widgets::matrix::Zoom;
 use crate::matrix::Metric;
-use crate::sample::MoverKind;
+use crate::sample::{MoverKind, Pattern};
 use crate::sweep::SweepSettings;
 
 /// A tab that exists; its number is the same in every version.
@@ -11,18 +13,22 @@ use crate::sweep::SweepSettings;
 pub enum Tab {
     Sweep,
     Matrix,
+    Fits,
+    Fans,
     Session,
 }
 
 impl Tab {
     /// All tabs, left to right.
-    pub const ALL: [Self; 3] = [Self::Sweep, Self::Matrix, Self::Session];
+    pub const ALL: [Self; 5] = [Self::Sweep, Self::Matrix, Self::Fits, Self::Fans, Self::Session];
 
     /// The digit that opens it.
     pub const fn number(self) -> u8 {
         match self {
             Self::Sweep => 2,
             Self::Matrix => 3,
+            Self::Fits => 4,
+            Self::Fans => 5,
             Self::Session => 8,
         }
     }
@@ -32,6 +38,8 @@ impl Tab {
         match self {
             Self::Sweep => "Sweep",
             Self::Matrix => "Matrix",
+            Self::Fits => "Fits",
+            Self::Fans => "Fans",
             Self::Session => "Session",
         }
     }
@@ -72,6 +80,8 @@ pub struct MatrixPanel {
     /// the other corner of the block, if one is being chosen
     pub anchor: Option<(usize, usize)>,
     pub metric: Metric,
+    /// peer or duplex; `None` for the one that is measured
+    pub pattern: Option<Pattern>,
     /// message size; `None` for the one that fits
     pub size: Option<u64>,
     /// first sample shown in the inspector
@@ -116,6 +126,44 @@ impl MatrixPanel {
     }
 }
 
+/// The Fits tab.
+#[derive(Debug, Clone, Default)]
+pub struct FitsPanel {
+    pub column: Column,
+    /// largest first
+    pub descending: bool,
+    /// words that a row must have; empty for all rows
+    pub filter: String,
+    /// the filter being typed, if it is
+    pub typing: Option<Typing>,
+    /// the row with the cursor
+    pub at: usize,
+    /// first residual shown
+    pub scroll: usize,
+}
+
+/// The Fans tab.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FansPanel {
+    /// `fan_in` or `fan_out`; `None` for the one that is measured
+    pub direction: Option<Pattern>,
+    /// message size; `None` for the one that fits
+    pub size: Option<u64>,
+    /// the chosen root, or the relay or set after them
+    pub entry: usize,
+    /// which of the root's fans is looked at, by width and peers; beyond them for the last
+    pub fan: usize,
+    /// first peer or transfer shown
+    pub scroll: usize,
+}
+
+impl Default for FansPanel {
+    /// The first root's widest fan.
+    fn default() -> Self {
+        Self { direction: None, size: None, entry: 0, fan: usize::MAX, scroll: 0 }
+    }
+}
+
 /// Whose lines the log shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Whose {
@@ -152,6 +200,8 @@ pub struct Ui {
     pub tab: Tab,
     pub matrix: MatrixPanel,
     pub form: Form,
+    pub fits: FitsPanel,
+    pub fans: FansPanel,
     pub session: SessionPanel,
     /// the last one is on top
     pub popups: Vec<Popup>,
@@ -173,6 +223,8 @@ impl Ui {
             // The first pair; `fit` keeps it within the ranks.
             matrix: MatrixPanel { cursor: (0, 1), ..MatrixPanel::default() },
             form: Form::new(settings, movers),
+            fits: FitsPanel::default(),
+            fans: FansPanel::default(),
             session: SessionPanel::default(),
             popups: Vec::new(),
             notice: None,
@@ -184,6 +236,33 @@ impl Ui {
     /// Keep the cursor within `world` ranks.
     pub fn fit(&mut self, world: usize) {
         self.matrix.put(self.matrix.cursor, world);
+    }
+
+    /// The line being typed on the tab in sight, if one is.
+    pub fn typing(&mut self) -> Option<&mut Typing> {
+        match self.tab {
+            Tab::Sweep => self.form.typing.as_mut(),
+            Tab::Fits => self.fits.typing.as_mut(),
+            Tab::Matrix | Tab::Fans | Tab::Session => None,
+        }
+    }
+
+    /// Take what was typed.
+    pub fn accept(&mut self) {
+        match self.tab {
+            Tab::Fits => self.fits.typing = None,
+            _ => self.form.accept(),
+        }
+    }
+
+    /// Drop what was typed.
+    pub fn cancel_typing(&mut self) {
+        if self.tab == Tab::Fits {
+            self.fits.typing = None;
+            self.fits.filter.clear();
+        } else {
+            self.form.cancel();
+        }
     }
 
     /// Tell something in one line.

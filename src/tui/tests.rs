@@ -3,7 +3,7 @@
 use crossterm::event::{Event as Input, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use proptest::prelude::*;
 
-use super::fixture::{app, b70, frame, header, lab, press, spread, text, three};
+use super::fixture::{app, b70, fans, frame, header, lab, press, protocols, spread, text, three};
 use super::state::{Ask, Popup};
 use super::{App, Effect, Mode, Tab};
 use crate::matrix::Metric;
@@ -52,17 +52,19 @@ fn a_transposed_matrix_moves_as_it_looks() {
 #[test]
 fn the_form_starts_what_it_says() {
     let mut app = live((header("new", &["a"; 3]), Vec::new()), Tab::Sweep);
-    // up from the button: buffers, mover, seed, timeout, window, warm-up, repeats
-    let effect = press(&mut app, "up up right up up up up up space ctrl-u 2 0 enter end enter");
+    // up from the button: buffers, mover, seed, window, ci, repeats; then the second line of the patterns
+    press(&mut app, "up up right up up up up space ctrl-u 2 0 enter home j space right space");
+    let effect = press(&mut app, "end enter");
     let Effect::Send(Command::StartSweep { settings }) = effect else { panic!("{effect:?}") };
     assert_eq!((settings.repeats, settings.mover), (20, MoverKind::MpiPut));
+    assert_eq!(settings.patterns, [Pattern::Local, Pattern::Peer, Pattern::FanOut, Pattern::FanIn]);
     assert_eq!(app.ui.tab, Tab::Sweep, "digits that are typed are no tabs");
 }
 
 #[test]
 fn what_cannot_be_measured_is_told_at_its_line_and_sends_nothing() {
     let mut app = live((header("new", &["a"; 3]), Vec::new()), Tab::Sweep);
-    let effect = press(&mut app, "home j space 0 - 9 enter enter");
+    let effect = press(&mut app, "home j j j space 0 - 9 enter enter");
     assert_eq!(effect, Effect::Nothing);
     let screen = shown(&mut app);
     assert!(screen.contains("\"0-9\" is not a set of ranks below 3"), "{screen}");
@@ -241,7 +243,7 @@ fn help_tells_every_key_once() {
         press(&mut app, "down");
     }
     for action in super::keys::Action::ALL {
-        let hidden = matches!(action.name(), "tab_1" | "tab_4" | "tab_5" | "tab_6" | "tab_7");
+        let hidden = matches!(action.name(), "tab_1" | "tab_6" | "tab_7");
         assert_eq!(page.contains(action.doc()), !hidden, "{action:?}");
     }
     press(&mut app, "esc");
@@ -313,7 +315,7 @@ proptest! {
 fn print_screens() {
     for (width, height) in [(60, 18), (80, 24), (120, 40), (200, 56)] {
         for tab in Tab::ALL {
-            for session in [b70(), three()] {
+            for session in [b70(), three(), fans()] {
                 let mut app = live(session, tab);
                 println!("{tab:?} {width}x{height}\n{}", text(&frame(&mut app, width, height)));
             }
@@ -416,7 +418,9 @@ fn facts_that_do_not_fit_scroll() {
 fn pictures() {
     let folder = std::env::var("PICTURES").unwrap();
     let only = std::env::var("ONLY").unwrap_or_default();
-    let sessions: [(&str, fn() -> _); 8] = [
+    let sessions: [(&str, fn() -> _); 10] = [
+        ("protocols", protocols),
+        ("fans", fans),
         ("lab", lab),
         ("b70", b70),
         ("three", three),
@@ -436,6 +440,7 @@ fn pictures() {
                     continue;
                 }
                 let mut app = app(session(), tab, level, Mode::Live);
+                press(&mut app, &std::env::var("KEYS").unwrap_or_default());
                 let (look, _) = super::Look::new(theme, std::collections::BTreeMap::new(), level, None).unwrap();
                 app.set_look(look);
                 let buffer = frame(&mut app, width, height);

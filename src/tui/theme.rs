@@ -22,7 +22,7 @@ const BUILT_IN: [(&str, &str); 4] = [
 ];
 
 /// Every scope that the program asks for.
-pub const SCOPES: [&str; 24] = [
+pub const SCOPES: [&str; 28] = [
     "ui",
     "ui.text",
     "ui.text.dim",
@@ -47,6 +47,10 @@ pub const SCOPES: [&str; 24] = [
     "log.own",
     "curve",
     "curve.interval",
+    "curve.fit",
+    "curve.break",
+    "curve.other",
+    "curve.back",
 ];
 
 /// A theme that cannot be used at all.

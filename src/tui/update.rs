@@ -1,12 +1,15 @@
 //! Actions -> where the person is now, and what they want.
 
 use super::draw::{HitMap, guess, running};
+use super::fans::Fans;
 use super::feed::Mode;
+use super::fits::Book;
 use super::form::Field;
 use super::keys::Action;
 use super::state::{Ask, Popup, Tab, Ui, Whose};
-use super::view::{View, cell_at};
+use super::view::View;
 use crate::matrix::Metric;
+use crate::sample::Pattern;
 use crate::session::{Command, Model, Running};
 use crate::sweep::{Cell, estimate};
 use crate::units::{format_size, plain};
@@ -48,6 +51,8 @@ pub enum Play {
 pub struct Facts<'a> {
     pub model: &'a Model,
     pub view: &'a View,
+    pub fans: &'a Fans,
+    pub fits: &'a Book,
     pub mode: Mode,
 }
 
@@ -75,8 +80,10 @@ impl Ui {
         match action {
             Action::Tab2 => self.tab = Tab::Sweep,
             Action::Tab3 => self.tab = Tab::Matrix,
+            Action::Tab4 => self.tab = Tab::Fits,
+            Action::Tab5 => self.tab = Tab::Fans,
             Action::Tab8 => self.tab = Tab::Session,
-            Action::Tab1 | Action::Tab4 | Action::Tab5 | Action::Tab6 | Action::Tab7 => {
+            Action::Tab1 | Action::Tab6 | Action::Tab7 => {
                 self.say(format!("this version has no {}", action.doc().to_lowercase()), false);
             }
             Action::NextTab => self.tab = self.tab.beside(true),
@@ -116,6 +123,8 @@ impl Ui {
             other => match self.tab {
                 Tab::Sweep => return self.update_form(other, facts, hits),
                 Tab::Matrix => self.update_matrix(other, facts, hits),
+                Tab::Fits => self.fits.update(other, facts.fits, hits),
+                Tab::Fans => self.fans.update(other, facts.fans, hits),
                 Tab::Session => self.update_session(other, facts.model, hits),
             },
         }
@@ -137,6 +146,9 @@ impl Ui {
             self.form.cancel();
         } else if self.popups.pop().is_none() {
             self.notice = None;
+            if self.tab == Tab::Fits {
+                self.fits.filter.clear();
+            }
             self.matrix.anchor = None;
             self.matrix.pinned = false;
         }
@@ -202,16 +214,25 @@ impl Ui {
         let ((top, bottom), (left, right)) = if block { self.matrix.block() } else { self.matrix.cell() };
         let ranks = sweep.settings.ranks_of(facts.model.world());
         let takes_part = |rank: usize| ranks.binary_search(&rank).is_ok() && !facts.model.lost.contains_key(&rank);
-        let cells: Vec<Cell> = (top..=bottom)
+        let key = facts.view.key;
+        let mut cells: Vec<Cell> = (top..=bottom)
             .filter(|&from| takes_part(from))
-            .flat_map(|from| (left..=right).filter(|&to| takes_part(to)).map(move |to| cell_at(from, to)))
+            .flat_map(|from| (left..=right).filter(|&to| takes_part(to)).map(move |to| key.cell(from, to)))
             .filter(|cell| sweep.settings.patterns.contains(&cell.pattern))
             .collect();
+        if key.pattern == Pattern::Duplex {
+            // Both directions are measured at once: the pair stands for them.
+            cells.retain(|cell| cell.from != cell.to);
+            for cell in &mut cells {
+                (cell.from, cell.to) = (cell.from.min(cell.to), cell.from.max(cell.to));
+            }
+            cells.sort_unstable();
+            cells.dedup();
+        }
         if cells.is_empty() {
             self.say("not part of the sweep, or lost: choose another pair, or start a sweep with it", true);
             return Effect::Nothing;
         }
-        let key = facts.view.key;
         let shown = if key.metric == Metric::SmallTime { key.small } else { key.bytes };
         // One cell at every size, for its curve; a block only at what is shown.
         let bytes = (block && cells.len() > 1 && sweep.settings.sizes.contains(&shown)).then_some(shown);
@@ -231,15 +252,20 @@ impl Ui {
         match action {
             Action::Up => self.form.step(false),
             Action::Down => self.form.step(true),
-            Action::Left => self.form.choose(false),
-            Action::Right => self.form.choose(true),
-            Action::Home => self.form.go(Field::ALL[0]),
+            Action::Left => self.form.beside(false),
+            Action::Right => self.form.beside(true),
+            Action::Home => self.form.go(Field::LINES[0][0]),
             Action::End => self.form.go(Field::Start),
             Action::PageUp => self.form.scroll = self.form.scroll.saturating_sub(page),
             Action::PageDown => self.form.scroll = (self.form.scroll + page).min(last),
             Action::Increase => self.form.count(true),
             Action::Decrease => self.form.count(false),
             Action::Toggle if self.form.field == Field::Start => return self.measure(Action::PauseContinue, facts),
+            Action::Toggle if let Field::Pattern(pattern) = self.form.field => {
+                if !self.form.switch(pattern) {
+                    self.say("custom runs the transfers of a pattern file, and none is loaded", true);
+                }
+            }
             Action::Toggle if self.form.field.is_choice() => self.form.choose(true),
             Action::Toggle => self.form.edit(),
             _ => {}
@@ -264,6 +290,7 @@ impl Ui {
             Action::Home => panel.put((0, 0), world),
             Action::End => panel.put((world, world), world),
             Action::NextMetric => panel.metric = panel.metric.next(),
+            Action::NextPattern => panel.pattern = Some(facts.view.key.other().pattern),
             Action::NextSize | Action::PrevSize => {
                 let sizes = facts.model.cells.sizes();
                 let at = sizes.iter().position(|&size| size == facts.view.key.bytes).unwrap_or(0);

@@ -1,6 +1,7 @@
 //! What the Matrix tab shows of a model, kept up to date cell by cell.
 
 use super::insight::Insight;
+use super::state::MatrixPanel;
 use crate::matrix::{Grid, Metric, Unit, Value};
 use crate::sample::{Pattern, Status};
 use crate::session::{Change, Model, SizeCell};
@@ -32,6 +33,8 @@ impl Rates {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
     pub metric: Metric,
+    /// peer (with local copies on the diagonal) or duplex
+    pub pattern: Pattern,
     /// message size of bandwidths and ratios, bytes; 0 before the first sample
     pub bytes: u64,
     /// smallest size that has a sample, bytes
@@ -39,11 +42,31 @@ pub struct Key {
 }
 
 impl Key {
-    /// The view that `metric` and a chosen size mean now; without one, the largest size that is measured throughout.
-    pub fn of(model: &Model, metric: Metric, chosen: Option<u64>) -> Self {
+    /// The view that is chosen now; without a size, of the largest that is measured throughout, and without a pattern, of
+    /// peer unless only duplex is measured.
+    pub fn of(model: &Model, panel: &MatrixPanel) -> Self {
         let sizes = model.cells.sizes();
-        let bytes = chosen.filter(|size| sizes.contains(size)).unwrap_or_else(|| steady_size(model));
-        Self { metric, bytes, small: sizes.first().copied().unwrap_or(0) }
+        let bytes = panel.size.filter(|size| sizes.contains(size)).unwrap_or_else(|| steady_size(model));
+        let patterns = model.sweep.as_ref().map_or(&[][..], |sweep| &sweep.settings.patterns);
+        let only_duplex = patterns.contains(&Pattern::Duplex) && !patterns.iter().any(|p| matches!(p, Pattern::Peer | Pattern::Local));
+        let pattern = panel.pattern.unwrap_or(if only_duplex { Pattern::Duplex } else { Pattern::Peer });
+        Self { metric: panel.metric, pattern, bytes, small: sizes.first().copied().unwrap_or(0) }
+    }
+
+    /// The cell of the matrix at a row and a column: on the diagonal of `peer`, the copy inside the rank.
+    pub const fn cell(&self, from: usize, to: usize) -> Cell {
+        let local = from == to && matches!(self.pattern, Pattern::Peer);
+        Cell { pattern: if local { Pattern::Local } else { self.pattern }, from, to }
+    }
+
+    /// The same pair as the matrix of the other pattern has it.
+    pub const fn other(&self) -> Self {
+        Self { pattern: if matches!(self.pattern, Pattern::Peer) { Pattern::Duplex } else { Pattern::Peer }, ..*self }
+    }
+
+    /// True if a cell is in the matrix.
+    fn shows(&self, cell: Cell) -> bool {
+        cell == self.cell(cell.from, cell.to)
     }
 }
 
@@ -59,11 +82,6 @@ fn steady_size(model: &Model) -> u64 {
     whole.or(most).map_or(last, |progress| progress.bytes)
 }
 
-/// The cell of a matrix at a row and a column: on the diagonal, the copy inside the rank.
-pub const fn cell_at(from: usize, to: usize) -> Cell {
-    Cell { pattern: if from == to { Pattern::Local } else { Pattern::Peer }, from, to }
-}
-
 /// A grid and what stands out in it, for one key.
 #[derive(Debug, Clone)]
 pub struct View {
@@ -77,7 +95,7 @@ impl View {
     pub fn build(model: &Model, key: Key) -> Self {
         let grid = Grid::build(key.metric, model.world(), |from, to| value(model, key, from, to));
         let mut view = Self { key, grid, insight: Insight::new(model.header.topology.node_of()) };
-        for (cell, sizes) in model.cells.iter() {
+        for (cell, sizes) in model.cells.iter().filter(|&(cell, _)| key.shows(cell)) {
             if let Some(size) = sizes.iter().find(|size| size.bytes == key.bytes) {
                 view.notice(model, cell, Some(size));
             }
@@ -93,11 +111,14 @@ impl View {
             return;
         }
         for &cell in cells {
+            if !self.key.shows(cell) && self.key.metric != Metric::DuplexRatio {
+                continue;
+            }
             self.grid.set(cell.from, cell.to, value(model, self.key, cell.from, cell.to));
             if self.key.metric == Metric::Asymmetry {
                 self.grid.set(cell.to, cell.from, value(model, self.key, cell.to, cell.from));
             }
-            if *bytes == self.key.bytes {
+            if *bytes == self.key.bytes && self.key.shows(cell) {
                 self.notice(model, cell, model.cells.get(cell, *bytes));
             }
         }
@@ -134,12 +155,25 @@ fn state(size: Option<&SizeCell>, number: impl Fn(&SizeCell) -> f64) -> Value {
     }
 }
 
+/// Half of the interval over the median; NaN without an interval.
+pub fn spread(size: &SizeCell) -> f64 {
+    size.interval().map_or(f64::NAN, |interval| (interval.high - interval.low) / 2.0 / size.median)
+}
+
 fn value(model: &Model, key: Key, from: usize, to: usize) -> Value {
-    let bandwidth = |from, to| state(model.cells.get(cell_at(from, to), key.bytes), SizeCell::bandwidth);
+    let of = |key: Key, from, to, number: fn(&SizeCell) -> f64| state(model.cells.get(key.cell(from, to), key.bytes), number);
+    let bandwidth = |from, to| of(key, from, to, SizeCell::bandwidth);
     match key.metric {
         Metric::Bandwidth => bandwidth(from, to),
-        Metric::SmallTime => state(model.cells.get(cell_at(from, to), key.small), |size| size.median),
-        Metric::Asymmetry if from == to => Value::Missing,
+        Metric::SmallTime => of(Key { bytes: key.small, ..key }, from, to, |size| size.median),
+        Metric::Spread => of(key, from, to, spread),
+        Metric::Asymmetry | Metric::DuplexRatio if from == to => Value::Missing,
         Metric::Asymmetry => Value::asymmetry(bandwidth(from, to), bandwidth(to, from)),
+        Metric::DuplexRatio => {
+            let alone = Key { pattern: Pattern::Peer, ..key };
+            Value::of_two(of(alone.other(), from, to, SizeCell::bandwidth), of(alone, from, to, SizeCell::bandwidth), |both, one| {
+                both / one
+            })
+        }
     }
 }

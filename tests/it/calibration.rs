@@ -295,3 +295,44 @@ fn the_reference_gets_its_own_field_names() {
     assert_eq!((&relay["from_process"], &relay["to_process"]), (&json!(2), &json!(1)));
     assert_eq!((&relay["receive_path"], &relay["send_path"]), (&json!("inter_node"), &json!("intra_node")));
 }
+
+#[test]
+fn fits_pass_their_schema_and_keep_to_the_samples() {
+    let model = made::model(&made::records());
+    let fits = toposcope::session::fits(&model, Some(&toposcope::fit::Confidence::new(0.95)));
+    let mut text = Vec::new();
+    toposcope::export::write_json(&fits, &mut text).unwrap();
+    let document: Value = serde_json::from_slice(&text).unwrap();
+    assert_eq!(faults(toposcope::export::FITS_SCHEMA, &document), [""; 0]);
+    let of = |key: Value| document.as_array().unwrap().iter().find(|fit| fit["pattern"] == "peer" && fit["key"] == key).cloned();
+    // 2 → 0 is a fifth as fast as the rest of its class.
+    let slow = of(json!({"from": 2, "to": 0})).unwrap();
+    assert!((slow["gbps"].as_f64().unwrap() - 0.2).abs() < 0.01, "{slow}");
+    let class = of(json!({"path": "inter_node"})).unwrap();
+    assert_eq!((&class["spread"]["min_key"], &class["spread"]["count"]), (&json!({"from": 2, "to": 0}), &json!(4)));
+    // 1 → 2 timed out at one of its two sizes but for two repeats: still a fit, without an interval.
+    assert_eq!(of(json!({"from": 1, "to": 2})).unwrap()["gbps_ci"], Value::Null);
+    for change in
+        [(|fit| fit["key"]["speed"] = json!(1)) as fn(&mut Value), |fit| drop(fit.as_object_mut().unwrap().remove("max_rel_error"))]
+    {
+        let mut broken = document.clone();
+        change(&mut broken[0]);
+        assert!(!faults(toposcope::export::FITS_SCHEMA, &broken).is_empty());
+    }
+}
+
+#[test]
+fn a_profile_for_taccl_has_its_matrices_receiver_first() {
+    let model = made::model(&made::records());
+    let fits = toposcope::session::fits(&model, None);
+    // Two ranks on one host, one on another: TACCL has no such machine.
+    let refused = toposcope::export::taccl("x", &made::topology(), &fits, 1 << 20).unwrap_err().to_string();
+    assert!(refused.contains("as many ranks each"), "{refused}");
+    let mut even = made::topology();
+    even.ranks.truncate(2);
+    let profile = serde_json::to_value(toposcope::export::taccl("x", &even, &fits, 1 << 20).unwrap()).unwrap();
+    // 10 GB/s: 1 MiB in 104.9 µs.
+    let beta = profile["node_betas_list"][0].as_f64().unwrap();
+    assert!((beta - 104.86).abs() < 1.0, "{profile}");
+    assert_eq!((&profile["gpus_per_node"], &profile["links"]), (&json!(2), &Value::Null));
+}

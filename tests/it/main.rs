@@ -3,6 +3,7 @@
 
 mod calibration;
 mod closed_loop;
+mod engine;
 #[cfg(feature = "mpi")]
 mod jobs;
 mod layering;

@@ -59,8 +59,8 @@ impl Together for MpiEndpoint {
                 Flow::MOST_TWINS
             )));
         }
-        if let Some(flow) = own().find(|flow| flow.to == rank && flow.lane >= self.lanes) {
-            return Err(Stop::Failed(format!("no arena for {} transfers into this rank at the same time", flow.lane + 1)));
+        if let Some(flow) = own().find(|flow| flow.lane >= self.lanes) {
+            return Err(Stop::Failed(format!("rank {} has no arena for {} transfers at the same time", flow.to, flow.lane + 1)));
         }
         let several = &mut self.several;
         several.flows = flows.to_vec();

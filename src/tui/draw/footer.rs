@@ -30,7 +30,12 @@ pub fn actions(scene: &Scene<'_>) -> Vec<(Action, &'static str)> {
             actions.extend([(Action::Up, "up"), (Action::Down, "down")]);
         }
         Tab::Matrix => {
-            actions.extend([(Action::NextMetric, "metric"), (Action::NextSize, "size"), (Action::NextSuspect, "next suspect")]);
+            actions.extend([
+                (Action::NextMetric, "metric"),
+                (Action::NextPattern, "pattern"),
+                (Action::NextSize, "size"),
+                (Action::NextSuspect, "next suspect"),
+            ]);
             if !recorded {
                 actions.extend([
                     (Action::Remeasure, "re-measure"),
@@ -40,6 +45,20 @@ pub fn actions(scene: &Scene<'_>) -> Vec<(Action, &'static str)> {
             }
             actions.extend([(Action::Zoom, "zoom"), (Action::Transpose, "transpose"), (Action::SamplesDown, "samples")]);
         }
+        Tab::Fits => actions.extend([
+            (Action::SortColumn, "sort"),
+            (Action::SortReverse, "reverse"),
+            (Action::Filter, "filter"),
+            (Action::Up, "up"),
+            (Action::Down, "down"),
+        ]),
+        Tab::Fans => actions.extend([
+            (Action::Down, "next root"),
+            (Action::Right, "wider"),
+            (Action::OtherDirection, "in/out"),
+            (Action::NextSize, "size"),
+            (Action::SamplesDown, "peers"),
+        ]),
         Tab::Session => actions.extend([(Action::Right, "next rank"), (Action::Up, "older"), (Action::SamplesDown, "facts")]),
     }
     if recorded {

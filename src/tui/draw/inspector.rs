@@ -4,11 +4,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::text::{cut, left, panel, put, right, span, window, wrap};
+use super::text::{cut, fit, left, panel, put, right, span, window, wrap};
 use super::{HitMap, Scene, standout};
-use crate::sample::Status;
+use crate::sample::{Pattern, Status};
 use crate::session::{Shot, SizeCell};
-use crate::tui::view::cell_at;
+use crate::sweep::Enough;
 use crate::units::{format_seconds, format_size, plain};
 
 /// Columns of the names.
@@ -20,7 +20,11 @@ const CURVE: std::ops::RangeInclusive<u16> = 4..=9;
 pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
     let look = scene.look;
     let (from, to) = scene.ui.matrix.cursor;
-    let title = if from == to { format!("{from} · copy inside the rank") } else { format!("{from} → {to}") };
+    let title = match scene.view.key.pattern {
+        Pattern::Duplex => format!("{from} → {to} · both ways at once"),
+        _ if from == to => format!("{from} · copy inside the rank"),
+        _ => format!("{from} → {to}"),
+    };
     if area.height < 5 {
         put(buf, area, 0, &brief(scene));
         put(buf, area, 1, &brief_why(scene));
@@ -46,7 +50,7 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
         put(buf, inner, y, line);
         y += 1;
     }
-    let sizes = scene.model.cells.sizes_of(cell_at(from, to));
+    let sizes = scene.model.cells.sizes_of(scene.view.key.cell(from, to));
     let rest = inner.height.saturating_sub(y);
     let samples = measured(scene).map_or(0, |size| size.shots.len());
     let curve = rest.saturating_sub(1 + (samples as u16).min(rest / 3) + 1).min(*CURVE.end());
@@ -77,7 +81,7 @@ fn brief(scene: &Scene<'_>) -> Line<'static> {
         }
         None => spans.push(span("no measurement", look.dim())),
     }
-    let back = scene.model.cells.get(cell_at(to, from), scene.view.key.bytes).filter(|size| size.count > 0 && from != to);
+    let back = scene.model.cells.get(scene.view.key.cell(to, from), scene.view.key.bytes).filter(|size| size.count > 0 && from != to);
     if let Some(back) = back {
         spans.push(span(format!("  back {}", rates.number(back.bandwidth())), look.text()));
     }
@@ -111,7 +115,7 @@ fn brief_why(scene: &Scene<'_>) -> Line<'static> {
 /// What is known of the cell under the cursor at the chosen size.
 fn measured<'a>(scene: &Scene<'a>) -> Option<&'a SizeCell> {
     let (from, to) = scene.ui.matrix.cursor;
-    scene.model.cells.get(cell_at(from, to), scene.view.key.bytes)
+    scene.model.cells.get(scene.view.key.cell(from, to), scene.view.key.bytes)
 }
 
 fn facts(scene: &Scene<'_>, columns: usize) -> Vec<Line<'static>> {
@@ -149,13 +153,16 @@ fn facts(scene: &Scene<'_>, columns: usize) -> Vec<Line<'static>> {
         None if size.is_none() => lines.push(Line::from(span(" not measured", look.dim()))),
         None => {}
     }
-    if let Some(small) = scene.model.cells.get(cell_at(from, to), key.small).filter(|small| small.count > 0 && key.small != key.bytes) {
+    if let Some(small) =
+        scene.model.cells.get(scene.view.key.cell(from, to), key.small).filter(|small| small.count > 0 && key.small != key.bytes)
+    {
         lines.push(row("smallest", text(format!("{}, {}", format_seconds(small.median), format_size(small.bytes)))));
     }
     if let Some(size) = size {
         lines.push(row("state", state(scene, size)));
         lines.extend(reason(scene, size, columns));
     }
+    lines.extend(both_ways(scene, room).map(|(name, spans)| row(name, spans)));
     lines.extend(reverse(scene, room).into_iter().map(|(name, spans)| row(name, spans)));
     let host = |rank: usize| topology.ranks.get(rank).map_or_else(|| "?".to_owned(), |p| plain(&p.host));
     let hosts = if host(from) == host(to) { host(from) } else { format!("{} → {}", host(from), host(to)) };
@@ -179,6 +186,7 @@ fn facts(scene: &Scene<'_>, columns: usize) -> Vec<Line<'static>> {
         let messages = size.shots.last().map_or(0, |shot| shot.messages);
         let take = if size.take > 0 { format!(" · take {}", size.take) } else { String::new() };
         lines.push(row("samples", text(format!("{} × {messages} messages{take}", size.shots.len()))));
+        lines.push(row("run", text(fit(&run(scene, size), room))));
     }
     for (who, rank) in [("sender", from), ("receiver", to)] {
         if let Some(reason) = scene.model.lost.get(&rank) {
@@ -204,6 +212,41 @@ fn state(scene: &Scene<'_>, size: &SizeCell) -> Vec<Span<'static>> {
     vec![span(size.status.name(), style), span(format!(", {} of {} good", size.count, newest(size).count()), look.dim())]
 }
 
+/// Beside which other transfers it was measured, and why it was not measured longer.
+fn run(scene: &Scene<'_>, size: &SizeCell) -> Vec<String> {
+    let (all, alone) = newest(size).fold((0, 0), |(all, alone), shot| (all + 1, alone + usize::from(shot.isolated)));
+    let beside = match alone {
+        0 => "beside others".to_owned(),
+        _ if alone == all => "alone".to_owned(),
+        _ => format!("{alone} of {all} alone"),
+    };
+    let settings = scene.model.sweep.as_ref().map(|sweep| &sweep.settings);
+    let why = size.enough.map(|enough| match enough {
+        Enough::Interval => settings.map_or_else(
+            || ", sure enough".to_owned(),
+            |settings| format!(", ±{:.1} % reached", settings.ci * 100.0).replace(".0 %", " %"),
+        ),
+        Enough::Repeats => ", all repeats".to_owned(),
+        Enough::Budget => ", out of time".to_owned(),
+    });
+    std::iter::once(beside).chain(why).collect()
+}
+
+/// The same direction of the same pair as the other pattern has it: alone, or while both directions are busy.
+fn both_ways(scene: &Scene<'_>, room: usize) -> Option<(&'static str, Vec<Span<'static>>)> {
+    let (from, to) = scene.ui.matrix.cursor;
+    let key = scene.view.key.other();
+    let other = scene.model.cells.get(key.cell(from, to), key.bytes).filter(|size| size.count > 0 && from != to)?.bandwidth();
+    let rates = scene.view.rates();
+    let mut parts = vec![rates.text(other)];
+    let name = if key.pattern == Pattern::Duplex { "duplex" } else { "alone" };
+    if let Some(own) = measured(scene).filter(|size| size.count > 0).map(SizeCell::bandwidth) {
+        let ratio = if key.pattern == Pattern::Duplex { other / own } else { own / other };
+        parts.push(format!("  ratio {ratio:.2}"));
+    }
+    Some((name, vec![span(fit(&parts, room), scene.look.text())]))
+}
+
 /// Shots of the newest take.
 fn newest(size: &SizeCell) -> impl Iterator<Item = &Shot> {
     size.shots.iter().filter(|shot| shot.take == size.take && !shot.warmup)
@@ -224,7 +267,7 @@ fn reverse(scene: &Scene<'_>, room: usize) -> Vec<(&'static str, Vec<Span<'stati
     if from == to {
         return Vec::new();
     }
-    let back = scene.model.cells.get(cell_at(to, from), scene.view.key.bytes).filter(|size| size.count > 0);
+    let back = scene.model.cells.get(scene.view.key.cell(to, from), scene.view.key.bytes).filter(|size| size.count > 0);
     let Some(back) = back.map(SizeCell::bandwidth) else { return vec![("reverse", vec![span("not measured", look.dim())])] };
     let mut rows = vec![("reverse", vec![span(format!("{}  {to} → {from}", scene.view.rates().text(back)), look.text())])];
     if let Some(forth) = measured(scene).filter(|size| size.count > 0).map(SizeCell::bandwidth) {
@@ -263,12 +306,18 @@ fn shots(scene: &Scene<'_>, size: &SizeCell, buf: &mut Buffer, area: Rect, hits:
             Some(seconds) => (scene.view.rates().number(size.bytes as f64 / seconds), format_seconds(seconds)),
             None => ("–".to_owned(), "–".to_owned()),
         };
-        let style = if old || shot.warmup { look.dim() } else { look.text() };
+        let style = match shot {
+            _ if old || shot.warmup => look.dim(),
+            _ if shot.outlier => look.warn(),
+            _ => look.text(),
+        };
         let mut spans = vec![span(format!(" {} {} {}", right(&number, 4), right(&rate, 7), right(&time, 9)), style)];
         if shot.warmup {
             spans.push(span(" warm-up", look.dim()));
         } else if shot.status != Status::Ok {
             spans.push(span(format!(" {}", shot.status.name()), look.error()));
+        } else if shot.outlier {
+            spans.push(span(" outlier", look.warn()));
         } else if !shot.isolated {
             spans.push(span(" shared", look.dim()));
         }

@@ -55,6 +55,7 @@ fn matrix(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
     let found = scene.view.insight.findings();
     let view = MatrixView {
         grid: &scene.view.grid,
+        pattern: key.pattern,
         topology: &scene.model.header.topology,
         cursor: panel.cursor,
         selection: panel.anchor.map(|anchor| (anchor, panel.cursor)),

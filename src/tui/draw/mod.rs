@@ -2,14 +2,19 @@
 //!
 //! ```text
 //! toposcope  NAME  8 ranks · 1 host · mpi            ● peer 0→1 64 MiB  ━━━╌╌╌  61 %   0:11 left   header::first_line
-//!  2 Sweep ▸3 Matrix  8 Session                                                          ? help    header::tab_line
-//! ╭ sweep | matrix | session ────────────────────────────╮╭ estimate | pair | log ─────────────╮
+//!  2 Sweep ▸3 Matrix  4 Fits  5 Fans  8 Session                                          ? help    header::tab_line
+//! ╭ sweep | matrix | fits | fans | session ──────────────╮╭ estimate | pair | fan | log ───────╮
 //! │                                                      ││                                    │   one file a tab
 //! ╰──────────────────────────────────────────────────────╯╰────────────────────────────────────╯
 //!  m metric  s size  r re-measure ...                                                    q quit    header::last_line
 //! ```
 
+mod fan;
+mod fans;
+mod fit_detail;
+mod fits;
 mod footer;
+mod form;
 mod header;
 mod inspector;
 mod matrix;
@@ -25,7 +30,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
+use super::expected::Expected;
+use super::fans::Fans;
 use super::feed::Mode;
+use super::fits::{Book, Column};
 use super::form::Field;
 use super::look::Look;
 use super::player::Player;
@@ -42,6 +50,9 @@ pub const SMALLEST: (u16, u16) = (60, 18);
 pub struct Scene<'a> {
     pub model: &'a Model,
     pub view: &'a View,
+    pub expected: &'a Expected,
+    pub fans: &'a Fans,
+    pub fits: &'a Book,
     pub ui: &'a Ui,
     pub look: &'a Look,
     pub mode: Mode,
@@ -70,6 +81,17 @@ pub struct HitMap {
     /// lines that name a pair
     pub pairs: Vec<(Rect, (usize, usize))>,
     pub slider: Option<Rect>,
+    /// headings of the table of fits, and its rows
+    pub columns: Vec<(Rect, Column)>,
+    pub fit_rows: Vec<(Rect, usize)>,
+    /// list of a fit's residuals, and its largest scroll
+    pub residuals: Option<(Rect, usize)>,
+    /// roots, relays and sets of the Fans tab, and a root's fan where one lies
+    pub entries: Vec<(Rect, (usize, Option<usize>))>,
+    /// the fans of the chosen root
+    pub fans: Vec<(Rect, usize)>,
+    /// list of a fan's peers, and its largest scroll
+    pub peers: Option<(Rect, usize)>,
     /// list of samples, and its largest scroll
     pub samples: Option<(Rect, usize)>,
     /// facts of the session, and their largest scroll
@@ -98,6 +120,8 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect) -> HitMap {
     match scene.ui.tab {
         Tab::Sweep => sweep::draw(scene, buf, body, &mut hits),
         Tab::Matrix => matrix::draw(scene, buf, body, &mut hits),
+        Tab::Fits => fits::draw(scene, buf, body, &mut hits),
+        Tab::Fans => fans::draw(scene, buf, body, &mut hits),
         Tab::Session => session::draw(scene, buf, body, &mut hits),
     }
     header::last_line(scene, buf, row(area.height - 1));

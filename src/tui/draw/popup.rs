@@ -33,6 +33,8 @@ fn help_lines(look: &Look) -> Vec<Line<'static>> {
         (Context::Everywhere, "everywhere"),
         (Context::Sweep, "Sweep tab"),
         (Context::Matrix, "Matrix tab"),
+        (Context::Fits, "Fits tab"),
+        (Context::Fans, "Fans tab"),
         (Context::Recorded, "recorded session"),
     ] {
         lines.push(Line::from(span(heading, look.title())));
@@ -56,7 +58,7 @@ fn help_lines(look: &Look) -> Vec<Line<'static>> {
 
 /// False for what this version has a key for, but no tab.
 const fn exists(action: Action) -> bool {
-    !matches!(action, Action::Tab1 | Action::Tab4 | Action::Tab5 | Action::Tab6 | Action::Tab7)
+    !matches!(action, Action::Tab1 | Action::Tab6 | Action::Tab7)
 }
 
 fn help(look: &Look, buf: &mut Buffer, area: Rect, scroll: usize, hits: &mut HitMap) {

@@ -4,122 +4,41 @@ use std::collections::BTreeSet;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 
 use super::text::{bar, count, cut, fit, left, panel, put, right, span, width, window, wrap};
-use super::{HitMap, Scene};
+use super::{HitMap, Scene, form};
 use crate::sample::Pattern;
-use crate::sweep::{SweepSettings, estimate};
+use crate::sweep::SweepSettings;
 use crate::topology::{PathClass, Placement};
 use crate::tui::feed::Mode;
-use crate::tui::form::{Field, FormError};
+use crate::tui::form::FormError;
 use crate::units::{format_duration, format_ranks, format_seconds, format_size, plain};
-
-/// Columns of the form's names.
-const NAMES: usize = 12;
 
 /// Columns of the estimate's names, the space after them included.
 const EXPECTED: usize = 11;
 
 /// Draw the tab.
 pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
-    let settings = scene.ui.form.settings(scene.model.world());
-    let (top, ranks) = if area.width >= 100 {
-        (area, None)
-    } else {
-        let height = if area.height >= 20 { 15 } else { area.height };
-        let rest = Rect { y: area.y + height, height: area.height - height, ..area };
-        (Rect { height, ..area }, Some(rest))
-    };
-    let form_width = if area.width >= 100 { 46 } else { area.width * 54 / 100 };
-    let (form_area, side) = split_at(top, form_width);
-    form(scene, buf, form_area, &settings, hits);
-    if let Some(ranks) = ranks {
-        facts(scene, buf, side, &settings);
-        placement(scene, buf, ranks, hits);
-    } else {
+    let settings = &scene.expected.settings;
+    let wide = area.width >= 100;
+    let (form_area, side) = split_at(area, if wide { 46 } else { area.width * 54 / 100 });
+    form::draw(scene, buf, form_area, settings, hits);
+    let height = if wide {
         let sizes = scene.model.sweep.as_ref().map_or(0, |sweep| sweep.progress.len() as u16 + 3);
-        let height = (sizes + 9).min(side.height.saturating_sub(5));
-        facts(scene, buf, Rect { height, ..side }, &settings);
-        placement(scene, buf, Rect { y: side.y + height, height: side.height - height, ..side }, hits);
-    }
+        (sizes + 11).min(side.height.saturating_sub(5))
+    } else if side.height >= 20 {
+        side.height - 6
+    } else {
+        side.height
+    };
+    facts(scene, buf, Rect { height, ..side }, settings);
+    placement(scene, buf, Rect { y: side.y + height, height: side.height - height, ..side }, hits);
 }
 
 fn split_at(area: Rect, columns: u16) -> (Rect, Rect) {
     let columns = columns.min(area.width);
     (Rect { width: columns, ..area }, Rect { x: area.x + columns, width: area.width - columns, ..area })
-}
-
-fn form(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, settings: &Result<SweepSettings, FormError>, hits: &mut HitMap) {
-    let (look, form) = (scene.look, &scene.ui.form);
-    let inner = panel(buf, area, look, &Line::from(span("sweep", look.title())));
-    let recorded = scene.mode == Mode::Recorded;
-    for (row, field) in (0_u16..).zip(Field::ALL) {
-        let line_area = Rect { y: inner.y + row, height: 1, ..inner }.intersection(inner);
-        let here = field == form.field && !recorded;
-        if field == Field::Start {
-            if !recorded && row < inner.height {
-                let style = if here { look.selected() } else { look.accent() };
-                let key = look.key_of(crate::tui::keys::Action::StartSweep);
-                put(buf, inner, row, &Line::from(vec![Span::raw(" "), span(format!(" start ({key}) "), style)]));
-            }
-        } else {
-            let wrong = settings.as_ref().is_err_and(|error| error.field == field);
-            let mark = if here { "▸" } else { " " };
-            let mut spans = vec![span(mark, look.accent()), span(left(field.name(), NAMES), look.dim())];
-            spans.extend(value(scene, field, here, wrong, usize::from(inner.width).saturating_sub(NAMES + 2)));
-            put(buf, inner, row, &Line::from(spans));
-        }
-        if !line_area.is_empty() && !recorded {
-            hits.fields.push((line_area, field));
-        }
-    }
-    let used = Field::ALL.len() as u16;
-    let below = Rect {
-        y: inner.y + used.min(inner.height),
-        height: inner.height.saturating_sub(used),
-        x: inner.x + 1,
-        width: inner.width.saturating_sub(2),
-    };
-    let (text, style) = match settings {
-        Err(error) => (error.message.as_str(), look.error()),
-        Ok(_) if recorded => ("a recorded session: nothing can be measured here", look.dim()),
-        Ok(_) => (form.field.hint(), look.dim()),
-    };
-    for (row, line) in (0..below.height).zip(wrap(text, usize::from(below.width))) {
-        put(buf, below, row, &Line::from(span(line, style)));
-    }
-}
-
-/// What a line of the form says, with its caret, its choice marks or its error.
-fn value(scene: &Scene<'_>, field: Field, here: bool, wrong: bool, columns: usize) -> Vec<Span<'static>> {
-    let (look, form) = (scene.look, &scene.ui.form);
-    if let Some(typing) = form.typing.as_ref().filter(|_| here) {
-        let text: Vec<char> = typing.text().chars().collect();
-        let from = (typing.caret() + 1).saturating_sub(columns);
-        let part = |range: std::ops::Range<usize>| {
-            text.get(range.start.min(text.len())..range.end.min(text.len())).unwrap_or(&[]).iter().collect::<String>()
-        };
-        let under = part(typing.caret()..typing.caret() + 1);
-        return vec![
-            span(part(from..typing.caret()), look.typing()),
-            span(if under.is_empty() { " ".to_owned() } else { under }, look.selected()),
-            span(part(typing.caret() + 1..from + columns), look.typing()),
-        ];
-    }
-    let text = form.text(field);
-    let text = if field == Field::Ranks && text.is_empty() { "all".to_owned() } else { text };
-    let style = if wrong {
-        look.error()
-    } else if here {
-        look.strong()
-    } else {
-        look.text()
-    };
-    if field.is_choice() && here {
-        return vec![span("‹ ", look.accent()), span(cut(&text, columns.saturating_sub(4)), style), span(" ›", look.accent())];
-    }
-    vec![span(cut(&text, columns), style)]
 }
 
 /// What the sweep will take, and how far the one under way is.
@@ -146,8 +65,7 @@ fn expected(scene: &Scene<'_>, area: Rect, settings: &Result<SweepSettings, Form
     let Ok(settings) = settings else {
         return vec![Line::from(span(" no estimate: see the marked line", look.warn()))];
     };
-    let topology = &scene.model.header.topology;
-    let estimate = estimate(settings, topology, |class| scene.view.typical(class).unwrap_or_else(|| guess(class)));
+    let Some(estimate) = &scene.expected.estimate else { return Vec::new() };
     let room = usize::from(area.width.saturating_sub(2));
     let row = |name: &str, text: String| {
         Line::from(vec![
@@ -159,8 +77,13 @@ fn expected(scene: &Scene<'_>, area: Rect, settings: &Result<SweepSettings, Form
         row("cells", estimate.cells.to_string()),
         row("samples", estimate.samples.to_string()),
         row("time", format!("about {}", format_duration(estimate.seconds))),
-        row("memory", format!("{} a rank", format_size(estimate.memory_per_rank))),
+        row("memory", fit(&[size_of(estimate.memory_per_rank), " a rank".to_owned()], room.saturating_sub(EXPECTED + 1))),
     ];
+    // A rank needs one buffer to send from, and one for each rank that sends to it at the same time.
+    let buffers = estimate.memory_per_rank / scene.expected.arena.max(1);
+    if buffers > 2 {
+        lines.push(row("buffers", format!("{buffers} × {}", size_of(scene.expected.arena))));
+    }
     if let Some((host, wanted, available)) = estimate.does_not_fit() {
         let text = format!(
             "does not fit: {} needs {} for its ranks and has {}; take smaller sizes, a smaller window or fewer ranks",
@@ -186,7 +109,10 @@ fn expected(scene: &Scene<'_>, area: Rect, settings: &Result<SweepSettings, Form
 fn size_of(bytes: u64) -> String {
     let steps = [(40, "TiB"), (30, "GiB"), (20, "MiB")];
     let step = steps.into_iter().find(|(shift, _)| bytes >= 1 << shift);
-    step.map_or_else(|| format_size(bytes), |(shift, unit)| format!("{:.1} {unit}", bytes as f64 / (1_u64 << shift) as f64))
+    step.map_or_else(
+        || format_size(bytes),
+        |(shift, unit)| format!("{:.1} {unit}", bytes as f64 / (1_u64 << shift) as f64).replace(".0 ", " "),
+    )
 }
 
 /// Bytes per second assumed of a path that has not been measured.
@@ -203,7 +129,8 @@ fn classes(scene: &Scene<'_>, settings: &SweepSettings) -> Vec<PathClass> {
     let ranks = settings.ranks_of(scene.model.world());
     let topology = &scene.model.header.topology;
     let hosts: BTreeSet<&str> = ranks.iter().filter_map(|&rank| topology.ranks.get(rank)).map(|p| p.host.as_str()).collect();
-    let (local, peer) = (settings.patterns.contains(&Pattern::Local), settings.patterns.contains(&Pattern::Peer));
+    let local = settings.patterns.contains(&Pattern::Local);
+    let peer = settings.patterns.iter().any(|&pattern| pattern != Pattern::Local);
     let all = [
         (local, PathClass::Local),
         (peer && ranks.len() > hosts.len(), PathClass::IntraNode),
@@ -255,22 +182,24 @@ fn placement(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap)
     let title = fit(&title, usize::from(area.width).saturating_sub(4));
     let inner = panel(buf, area, look, &Line::from(span(title, look.title())));
     let ranks = &header.topology.ranks;
-    let host_columns = ranks.iter().map(|p| width(&plain(&p.host))).max().unwrap_or(4).clamp(4, 24);
-    let heading = columns_of(["rank", "host", "pid", "cores", "NUMA", "free GiB", "of GiB"], host_columns);
+    let narrow = inner.width < 52;
+    let most = if narrow { usize::from(inner.width).saturating_sub(24) } else { 24 };
+    let host_columns = ranks.iter().map(|p| width(&plain(&p.host))).max().unwrap_or(4).clamp(4, most.max(4));
+    let heading = columns_of(["rank", "host", "pid", "cores", "NUMA", "free GiB", "of GiB"], host_columns, narrow);
     put(buf, inner, 0, &Line::from(span(heading, look.dim())));
     let rows = usize::from(inner.height.saturating_sub(1));
     hits.placement_rows = rows;
     for (row, p) in (1_u16..).zip(ranks.get(window(scene.ui.form.scroll, ranks.len(), rows)).unwrap_or(&[])) {
-        let mut spans = vec![span(rank_line(p, host_columns), look.text())];
+        let mut spans = vec![span(rank_line(p, host_columns, narrow), look.text())];
         if let Some(reason) = scene.model.lost.get(&p.rank) {
-            let text = format!("{}  lost: {reason}", rank_line(p, host_columns));
+            let text = format!("{}  lost: {reason}", rank_line(p, host_columns, narrow));
             spans = vec![span(cut(&text, usize::from(inner.width)), look.error())];
         }
         put(buf, inner, row, &Line::from(spans));
     }
 }
 
-fn rank_line(p: &Placement, host_columns: usize) -> String {
+fn rank_line(p: &Placement, host_columns: usize, narrow: bool) -> String {
     let gib = |bytes: u64| format!("{:.1}", bytes as f64 / f64::from(1 << 30));
     let numa = p.numa.map_or_else(|| "–".to_owned(), |node| node.to_string());
     let texts = [
@@ -282,10 +211,13 @@ fn rank_line(p: &Placement, host_columns: usize) -> String {
         &gib(p.memory_available),
         &gib(p.memory_total),
     ];
-    columns_of(texts.map(String::as_str), host_columns)
+    columns_of(texts.map(String::as_str), host_columns, narrow)
 }
 
-fn columns_of([rank, host, pid, cores, numa, free, total]: [&str; 7], host_columns: usize) -> String {
+fn columns_of([rank, host, pid, cores, numa, free, total]: [&str; 7], host_columns: usize, narrow: bool) -> String {
+    if narrow {
+        return format!("{}  {} {} {}", right(rank, 5), left(host, host_columns), right(cores, 7), right(free, 8));
+    }
     format!(
         "{}  {} {} {} {} {} {}",
         right(rank, 5),

@@ -7,6 +7,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Borders, Widget};
 
 use crate::tui::look::Look;
+use crate::tui::typing::Typing;
 
 /// Columns that `text` takes.
 pub fn width(text: &str) -> usize {
@@ -129,6 +130,21 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
 pub fn bar(look: &Look, share: f64, columns: usize) -> [Span<'static>; 2] {
     let full = (share.clamp(0.0, 1.0) * columns as f64).floor() as usize;
     [span("━".repeat(full), look.bar()), span("╌".repeat(columns - full.min(columns)), look.dim())]
+}
+
+/// A line being typed in `columns`, its caret in sight.
+pub fn typing(look: &Look, typing: &Typing, columns: usize) -> Vec<Span<'static>> {
+    let text: Vec<char> = typing.text().chars().collect();
+    let from = (typing.caret() + 1).saturating_sub(columns);
+    let part = |range: std::ops::Range<usize>| {
+        text.get(range.start.min(text.len())..range.end.min(text.len())).unwrap_or(&[]).iter().collect::<String>()
+    };
+    let under = part(typing.caret()..typing.caret() + 1);
+    vec![
+        span(part(from..typing.caret()), look.typing()),
+        span(if under.is_empty() { " ".to_owned() } else { under }, look.selected()),
+        span(part(typing.caret() + 1..from + columns), look.typing()),
+    ]
 }
 
 /// Rows `offset..` of `total` that fit in `height`, kept within what exists.

@@ -7,6 +7,10 @@ pub enum Context {
     Sweep,
     /// the Matrix tab
     Matrix,
+    /// the Fits tab
+    Fits,
+    /// the Fans tab
+    Fans,
     /// a recorded session, with its time slider
     Recorded,
 }
@@ -64,6 +68,8 @@ actions! {
     Tab6 "tab_6" Everywhere "Tab Findings"
     Tab7 "tab_7" Everywhere "Tab Replay"
     Tab8 "tab_8" Everywhere "Tab Session"
+    NextSize "next_size" Everywhere "Next larger message size"
+    PrevSize "prev_size" Everywhere "Next smaller message size"
     PauseContinue "pause_continue" Everywhere "Pause the sweep, or continue it"
     Abort "abort" Everywhere "Abort the sweep; what is measured stays"
     Cancel "cancel" Everywhere "Close what is open, or drop the selection"
@@ -77,8 +83,7 @@ actions! {
     Increase "increase" Sweep "One more"
     Decrease "decrease" Sweep "One less"
     NextMetric "next_metric" Matrix "Next metric"
-    NextSize "next_size" Matrix "Next larger message size"
-    PrevSize "prev_size" Matrix "Next smaller message size"
+    NextPattern "next_pattern" Matrix "Peer, or duplex"
     Transpose "transpose" Matrix "Exchange rows and columns"
     Zoom "zoom" Matrix "Fit all, one pixel a pair, or digits"
     NextSuspect "next_suspect" Matrix "Go to the next pair that stands out"
@@ -87,6 +92,10 @@ actions! {
     Select "select" Matrix "Start a block, or end it"
     Remeasure "remeasure" Matrix "Measure this cell again"
     RemeasureBlock "remeasure_block" Matrix "Measure the selected block again"
+    SortColumn "sort_column" Fits "Sort by the next column"
+    SortReverse "sort_reverse" Fits "Reverse the order"
+    Filter "filter" Fits "Type what to show: a kind, a path, a rank, 0→1"
+    OtherDirection "other_direction" Fans "Fans into a root, or out of it"
     PlayPause "play_pause" Recorded "Play, or stop"
     StepBack "step_back" Recorded "To before the last probe"
     StepForward "step_forward" Recorded "To after the next probe"

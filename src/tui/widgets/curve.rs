@@ -9,17 +9,15 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
 
+use super::braille::{Dots, place};
 use crate::fit::Interval;
 use crate::matrix::{Metric, Unit};
 use crate::tui::theme::Theme;
 use crate::units::format_size;
 
 /// Columns of the labels on the left, the space after them included.
-const LABELS: u16 = 7;
-/// Bits of a braille character by column and row of its dots.
-const DOTS: [[u32; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
+pub(super) const LABELS: u16 = 7;
 
 /// One measured size.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,23 +72,37 @@ pub fn draw(view: &CurveView<'_>, area: Rect, buffer: &mut Buffer) {
     bars.draw(None, view.theme.style("curve.interval"), buffer);
     line.draw(Some(&bars), view.theme.style("curve"), buffer);
 
+    axis_labels(&axes, view.unit, view.theme, area, buffer);
+    size_labels(&points, (first.bytes, last.bytes), (view.marked, view.theme), &axes, plot, buffer);
+}
+
+/// The ends of the bandwidths and their unit, on the left.
+pub(super) fn axis_labels(axes: &Axes, unit: Unit, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let dim = theme.style("ui.text.dim");
+    let bottom = area.bottom() - 1;
     let label = |y: u16, text: &str, buffer: &mut Buffer| {
         let width = usize::from(LABELS - 1);
         buffer.set_stringn(area.x, y, format!("{text:>width$}"), width, dim);
     };
-    label(plot.y, &Metric::Bandwidth.format(axes.high, view.unit), buffer);
-    if plot.height >= 3 {
-        label(plot.y + 1, view.unit.name, buffer);
+    label(area.y, &Metric::Bandwidth.format(axes.high, unit), buffer);
+    if area.height > 3 {
+        label(area.y + 1, unit.name, buffer);
     }
-    label(plot.bottom() - 1, &Metric::Bandwidth.format(axes.low, view.unit), buffer);
-    size_labels(&points, (first.bytes, last.bytes), view, &axes, plot, buffer);
+    label(bottom - 1, &Metric::Bandwidth.format(axes.low, unit), buffer);
 }
 
 /// Sizes below the axis: both ends, the marked one, and others where room is left.
-fn size_labels(points: &[Point], (first, last): (u64, u64), view: &CurveView<'_>, axes: &Axes, plot: Rect, buffer: &mut Buffer) {
+pub(super) fn size_labels(
+    points: &[Point],
+    (first, last): (u64, u64),
+    (marked, theme): (Option<u64>, &Theme),
+    axes: &Axes,
+    plot: Rect,
+    buffer: &mut Buffer,
+) {
     let y = plot.bottom();
     let mut taken: Vec<(u16, u16)> = Vec::new();
-    let wanted = view.marked.into_iter().chain([first, last]).chain(points.iter().map(|point| point.bytes));
+    let wanted = marked.into_iter().chain([first, last]).chain(points.iter().map(|point| point.bytes));
     for bytes in wanted {
         if !points.iter().any(|point| point.bytes == bytes) {
             continue;
@@ -103,7 +115,7 @@ fn size_labels(points: &[Point], (first, last): (u64, u64), view: &CurveView<'_>
             continue;
         }
         taken.push((x, x + width));
-        let style = if view.marked == Some(bytes) { view.theme.style("ui.crosshair") } else { view.theme.style("ui.text.dim") };
+        let style = theme.style(if marked == Some(bytes) { "ui.crosshair" } else { "ui.text.dim" });
         buffer.set_stringn(x, y, text, usize::from(plot.right().saturating_sub(x)), style);
     }
 }
@@ -114,7 +126,7 @@ fn short_size(bytes: u64) -> String {
 }
 
 /// Logarithmic axes onto dots.
-struct Axes {
+pub(super) struct Axes {
     sizes: (f64, f64),
     low: f64,
     high: f64,
@@ -122,7 +134,7 @@ struct Axes {
 }
 
 impl Axes {
-    fn of(points: &[Point], plot: Rect) -> Self {
+    pub fn of(points: &[Point], plot: Rect) -> Self {
         let mut range = (f64::INFINITY, 0.0_f64);
         for point in points {
             let interval = point.interval.filter(|interval| interval.low > 0.0 && interval.high.is_finite());
@@ -139,59 +151,19 @@ impl Axes {
         Self { sizes: (sizes.0.max(1) as f64, sizes.1.max(1) as f64), low: range.0, high: range.1, dots }
     }
 
-    fn x(&self, bytes: u64) -> usize {
+    pub fn x(&self, bytes: u64) -> usize {
         place(bytes.max(1) as f64, self.sizes, self.dots.0)
     }
 
+    /// The size at a column of dots.
+    pub fn bytes(&self, x: usize) -> f64 {
+        let share = x as f64 / (self.dots.0 - 1).max(1) as f64;
+        self.sizes.0 * (self.sizes.1 / self.sizes.0).powf(share)
+    }
+
     /// From the top.
-    fn y(&self, bandwidth: f64) -> usize {
+    pub fn y(&self, bandwidth: f64) -> usize {
         self.dots.1 - 1 - place(bandwidth, (self.low, self.high), self.dots.1)
-    }
-}
-
-fn place(value: f64, (low, high): (f64, f64), dots: usize) -> usize {
-    let span = (high / low).ln();
-    let share = if span > 0.0 { (value / low).ln() / span } else { 0.5 };
-    ((share * (dots - 1) as f64).round().max(0.0) as usize).min(dots - 1)
-}
-
-/// Dots, eight a cell.
-struct Dots {
-    plot: Rect,
-    bits: Vec<u32>,
-}
-
-impl Dots {
-    fn new(plot: Rect) -> Self {
-        Self { plot, bits: vec![0; usize::from(plot.width) * usize::from(plot.height)] }
-    }
-
-    fn set(&mut self, (x, y): (usize, usize)) {
-        if let Some(bits) = self.bits.get_mut(y / 4 * usize::from(self.plot.width) + x / 2) {
-            *bits |= DOTS[x % 2][y % 4];
-        }
-    }
-
-    fn line(&mut self, from: (usize, usize), to: (usize, usize)) {
-        let steps = from.0.abs_diff(to.0).max(from.1.abs_diff(to.1)).max(1);
-        let between = |a: usize, b: usize, at: usize| {
-            let share = at as f64 / steps as f64;
-            (a as f64 + (b as f64 - a as f64) * share).round() as usize
-        };
-        for at in 0..=steps {
-            self.set((between(from.0, to.0, at), between(from.1, to.1, at)));
-        }
-    }
-
-    /// Put the dots on the screen; a cell shared with `below` shows both.
-    fn draw(&self, below: Option<&Self>, style: Style, buffer: &mut Buffer) {
-        for (at, &bits) in self.bits.iter().enumerate().filter(|&(_, &bits)| bits != 0) {
-            let (x, y) = ((at % usize::from(self.plot.width)) as u16, (at / usize::from(self.plot.width)) as u16);
-            let all = bits | below.map_or(0, |below| below.bits[at]);
-            if let (Some(cell), Some(braille)) = (buffer.cell_mut((self.plot.x + x, self.plot.y + y)), char::from_u32(0x2800 + all)) {
-                cell.set_char(braille).set_style(style);
-            }
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The matrix: digits in coloured cells for few ranks, half-block pixels for many, blocks by their worst for more.
 //!
 //! ```text
-//! ╭ bandwidth, GB/s · 256 MiB · row sends ─╮   frame    title
+//! ╭ bandwidth, GB/s · peer · 256 MiB ──────╮   frame    title
 //! │             0     1  ┊   2     3  send │   layout   header, lines between hosts, summaries
 //! │ cell0 0     ·  ▐8.3▌ ┊ 7.9   8.3   8.2 │   digits   (or pixels)
 //! │  recv     6.0   5.5    7.1   3.6       │
@@ -28,11 +28,13 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use crate::matrix::Grid;
+use crate::sample::Pattern;
 use crate::topology::Topology;
 use crate::tui::theme::Theme;
 
 use layout::{Groups, Kind, Layout};
 use paint::Painter;
+pub(super) use paint::color;
 
 /// How much of a matrix is seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -63,6 +65,8 @@ impl Zoom {
 pub struct MatrixView<'a> {
     /// values; its metric and domain decide on units and colours
     pub grid: &'a Grid,
+    /// whose cells these are, for the heading
+    pub pattern: Pattern,
     pub topology: &'a Topology,
     /// sender and receiver under the cursor
     pub cursor: (usize, usize),

@@ -37,6 +37,19 @@ impl Mpi {
         Some(Self { name: "MPICH", launcher, program })
     }
 
+    /// The library that this test's own program is built for, with this program.
+    pub fn own() -> Option<Self> {
+        let program = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
+        if toposcope::transport::mpi::version().contains("Open MPI") {
+            return Self::open().map(|mpi| Self { program, ..mpi });
+        }
+        let Some(launcher) = on_path(["mpiexec.mpich", "mpiexec.hydra"]) else {
+            skipped("MPICH jobs need mpiexec.mpich");
+            return None;
+        };
+        Some(Self { name: "MPICH", launcher, program })
+    }
+
     /// Launcher, number of ranks, program: what stands before the program's own arguments.
     pub fn words<'a>(&'a self, ranks: &'a str) -> [&'a str; 4] {
         [self.launcher, "-n", ranks, &self.program]

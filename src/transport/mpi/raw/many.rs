@@ -4,7 +4,7 @@ use std::os::raw::c_int;
 
 use mpi::ffi::{MPI_Request, MPI_Testsome};
 
-use super::{Arena, Comm, Refused, checked, int, null_request, withdrawn};
+use super::{Arena, Comm, Refused, checked, int, withdrawn};
 
 /// Which of a rank's arenas a request refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,21 +94,15 @@ impl Many {
         checked(code, "MPI_Testsome")?;
         // MPI_UNDEFINED, where no request was active, is negative.
         let Ok(found @ 1..) = usize::try_from(found) else { return Ok(()) };
-        for &at in self.done.iter().take(found) {
-            let Some(&(flow, side)) = usize::try_from(at).ok().and_then(|at| self.of.get(at)) else { continue };
+        let Some(done) = self.done.get_mut(..found) else { return Ok(()) };
+        // From the last one, so that what takes a removed one's place is one that was kept.
+        done.sort_unstable();
+        for at in done.iter().rev().filter_map(|&at| usize::try_from(at).ok()).filter(|&at| at < count) {
+            self.requests.swap_remove(at);
+            let (flow, side) = self.of.swap_remove(at);
             let arena = if side == Side::Out { &mut *outgoing } else { &mut *landing };
             arena.lent -= 1;
             each(flow, side);
-        }
-        // The library has set those to null.
-        let mut at = 0;
-        while at < self.requests.len() {
-            if self.requests[at] == null_request() {
-                self.requests.swap_remove(at);
-                self.of.swap_remove(at);
-            } else {
-                at += 1;
-            }
         }
         Ok(())
     }

@@ -22,6 +22,7 @@ pub(super) fn draw_border(view: &MatrixView<'_>, area: Rect, buffer: &mut Buffer
 /// Draw the heading into the border.
 pub(super) fn draw_title(view: &MatrixView<'_>, painter: &Painter, level: usize, area: Rect, buffer: &mut Buffer) {
     let mut parts = vec![format!(" {}", painter.title())];
+    parts.extend(painter.told_pattern().map(|pattern| format!(" · {pattern}")));
     if level > 0 {
         parts.push(format!(" · worst of {0}×{0}", 1_usize << level));
     }

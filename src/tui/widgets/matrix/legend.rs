@@ -8,6 +8,7 @@ use super::paint::{Painter, color};
 use super::{Mark, MatrixView};
 use crate::matrix::Metric;
 use crate::ramp::State;
+use crate::sample::Pattern;
 
 /// Steps of the scale.
 const STEPS: usize = 12;
@@ -20,8 +21,8 @@ pub(super) fn draw(view: &MatrixView<'_>, painter: &Painter, area: Rect, buffer:
     if let Some(domain) = painter.domain {
         let all = view.grid.all();
         let (least, most) = match painter.metric {
-            Metric::Bandwidth => (all.worst, all.best),
-            Metric::SmallTime => (all.best, all.worst),
+            Metric::Bandwidth | Metric::DuplexRatio => (all.worst, all.best),
+            Metric::SmallTime | Metric::Spread => (all.best, all.worst),
             Metric::Asymmetry => (-all.worst.abs(), all.worst.abs()),
         };
         // What lies beyond an end is drawn in the end's colour, and this says so.
@@ -36,7 +37,7 @@ pub(super) fn draw(view: &MatrixView<'_>, painter: &Painter, area: Rect, buffer:
             end -= width(&high);
             buffer.set_string(end, area.y, &high, text);
             let mut shades = painter.ramp.legend(steps);
-            if painter.metric == Metric::SmallTime {
+            if painter.less_is_better() {
                 shades.reverse();
             }
             end -= 1 + steps as u16;
@@ -50,6 +51,11 @@ pub(super) fn draw(view: &MatrixView<'_>, painter: &Painter, area: Rect, buffer:
             }
             end -= 1 + width(&low);
             right(buffer, end, area.y, width(&low), &low, text);
+            // Which pattern, unless it is the usual one.
+            if let Some(pattern) = painter.told_pattern().filter(|_| view.pattern != Pattern::Peer) {
+                end = end.saturating_sub(1 + width(pattern));
+                right(buffer, end, area.y, width(pattern), pattern, text);
+            }
             end = end.saturating_sub(2);
         }
     }

@@ -11,6 +11,8 @@ const SELECTED: f64 = 0.45;
 /// Values -> looks, for one frame.
 pub(super) struct Painter<'a> {
     pub theme: &'a Theme,
+    /// name of the pattern whose cells these are
+    pub pattern: &'static str,
     pub metric: Metric,
     pub domain: Option<Domain>,
     pub unit: Unit,
@@ -33,7 +35,8 @@ impl<'a> Painter<'a> {
             Some(color) if level >= Level::Ansi256 => rgb_of(color).map_or(Paint::Plain, |rgb| exact(rgb, level)),
             _ => Paint::Plain,
         };
-        Self { theme, metric, domain, unit: metric.unit(largest), ramp: Ramp::new(map, level), level, dark: theme.dark(), accent }
+        let pattern = view.pattern.name();
+        Self { theme, pattern, metric, domain, unit: metric.unit(largest), ramp: Ramp::new(map, level), level, dark: theme.dark(), accent }
     }
 
     /// True if a cell's ground carries its value.
@@ -44,15 +47,25 @@ impl<'a> Painter<'a> {
     /// The heading, with the unit.
     pub(super) fn title(&self) -> String {
         match self.metric {
-            Metric::Asymmetry => self.metric.title(f64::NAN),
+            Metric::Asymmetry | Metric::DuplexRatio | Metric::Spread => self.metric.title(f64::NAN),
             metric => format!("{}, {}", metric.name(), self.unit.name),
         }
+    }
+
+    /// The pattern, unless the metric says it.
+    pub(super) fn told_pattern(&self) -> Option<&'static str> {
+        (self.metric != Metric::DuplexRatio).then_some(self.pattern)
+    }
+
+    /// True if the low end of the scale is the good one.
+    pub(super) fn less_is_better(&self) -> bool {
+        matches!(self.metric, Metric::SmallTime | Metric::Spread)
     }
 
     pub(super) fn shade(&self, value: f64) -> Shade {
         let position = self.domain.map_or(0.0, |domain| domain.position(value));
         // Dark is bad in every map: a long time as much as a low bandwidth.
-        self.ramp.shade(if self.metric == Metric::SmallTime { 1.0 - position } else { position })
+        self.ramp.shade(if self.less_is_better() { 1.0 - position } else { position })
     }
 
     /// A value's digits in at most `width` columns; `…` if two significant digits do not fit.
@@ -174,7 +187,7 @@ pub(super) fn state_of(value: Value) -> State {
 }
 
 /// As ratatui says it.
-pub(super) fn color(paint: Paint) -> Color {
+pub(in crate::tui::widgets) fn color(paint: Paint) -> Color {
     match paint {
         Paint::Rgb(Rgb(r, g, b)) => Color::Rgb(r, g, b),
         Paint::Index(index) if index < 16 => sixteen(index),

@@ -67,6 +67,7 @@ impl Scene {
         let mut buffer = Buffer::empty(area);
         let view = MatrixView {
             grid: &self.grid,
+            pattern: crate::sample::Pattern::Peer,
             topology: &self.topology,
             cursor: self.cursor,
             selection: self.selection,
@@ -323,7 +324,7 @@ fn a_title_that_does_not_fit_loses_whole_parts() {
     for width in 20..90 {
         let text = scene.text(width, 20);
         let title = text.lines().next().unwrap().trim_matches(['╭', '╮', '─', ' ']).to_owned();
-        let whole = "bandwidth, GB/s · worst of 2×2 · 256 MiB · row sends · median of 8";
+        let whole = "bandwidth, GB/s · peer · worst of 2×2 · 256 MiB · row sends · median of 8";
         let full = whole.replace(" · worst of 2×2", "");
         let fits = |all: &str| all.starts_with(&title) && (all.len() == title.len() || all[title.len()..].starts_with(" · "));
         assert!(fits(whole) || fits(&full) || title.contains("worst of 4×4"), "{width}: {title}");
