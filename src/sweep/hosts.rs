@@ -141,6 +141,8 @@ mod tests {
                 assert_eq!(ranks.len(), 32, "a whole round, nobody twice");
             }
         }
+        let out = |round: &[(u32, u32)]| round.iter().filter(|(a, _)| node_of[*a as usize] == 0).count();
+        assert!(parts[1].chunks(16).all(|round| out(round) == 4), "of a host's 8 members half send and half receive");
         assert_eq!(parts.map(|part| part.len() / 16), [2 * 7, 2 * 24]);
     }
 }
