@@ -1,13 +1,16 @@
 //! What a frame and an event cost: `cargo bench`.
 //!
-//! Targets: a full draw of the Matrix tab at 200x56 below 5 ms, one sample event with 256 ranks below 10 µs.
+//! Targets: a full draw of any tab at 200x56 below 5 ms, one sample event below 10 µs, and 20 frames a second of the Fits tab
+//! while the 1.05 million pairs of 1,024 ranks stream in (issue 3, must show g).
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use crossterm::event::{Event as Input, KeyCode, KeyEvent};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use toposcope::matrix::Metric;
 use toposcope::ramp::Level;
 use toposcope::sample::{EngineKind, MoverKind, Pattern, Sample, Status};
 use toposcope::session::{Event, Header, Model, Record};
@@ -42,58 +45,196 @@ fn header(world: usize) -> Header {
     }
 }
 
-fn sample(rng: &mut fastrand::Rng, from: usize, to: usize, repeat: u32) -> Sample {
+fn sample(rng: &mut fastrand::Rng, (from, to): (usize, usize), bytes: u64, repeat: u32) -> Sample {
     let pattern = if from == to { Pattern::Local } else { Pattern::Peer };
     let path = if from / 8 == to / 8 { PathClass::IntraNode } else { PathClass::InterNode };
     Sample {
         repeat,
         messages: 1,
-        seconds: Some(SIZE as f64 / (1e9 + rng.f64() * 9e9)),
+        seconds: Some(2e-5 + bytes as f64 / (1e9 + rng.f64() * 9e9)),
         status: Status::Ok,
-        ..Sample::blank(pattern, from, to, SIZE, path)
+        ..Sample::blank(pattern, from, to, bytes, path)
     }
 }
 
-fn done(rng: &mut fastrand::Rng, id: u64, from: usize, to: usize, repeats: std::ops::Range<u32>) -> Record {
-    let samples = repeats.map(|repeat| sample(rng, from, to, repeat)).collect();
+fn done(rng: &mut fastrand::Rng, id: u64, pair: (usize, usize), bytes: u64, repeats: std::ops::Range<u32>) -> Record {
+    let samples = repeats.map(|repeat| sample(rng, pair, bytes, repeat)).collect();
     Record { t: id as f64 * 1e-3, event: Event::ProbeDone { probe: id, samples, enough: None } }
 }
 
-/// A screen on a job of `world` ranks of which every pair has been measured.
-fn app(world: usize, rng: &mut fastrand::Rng) -> App {
-    let settings = SweepSettings { sizes: vec![SIZE], repeats: 8, mover: MoverKind::MpiSendrecv, ..SweepSettings::default() };
-    let mut records = vec![Record { t: 0.0, event: Event::SweepStarted { settings: settings.clone(), resumed: false } }];
-    for from in 0..world {
-        for to in 0..world {
-            records.push(done(rng, (from * world + to) as u64, from, to, 0..8));
-        }
-    }
+/// Every pair of `world` ranks, in order.
+fn pairs(world: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..world).flat_map(move |from| (0..world).map(move |to| (from, to)))
+}
+
+/// Repeats of a pair and size: the fewest that have an interval.
+const REPEATS: u32 = 6;
+
+/// A screen on a job of `world` ranks of which nothing has been measured.
+fn fresh(world: usize, sizes: &[u64]) -> App {
+    let settings = SweepSettings { sizes: sizes.to_vec(), repeats: 8, mover: MoverKind::MpiSendrecv, ..SweepSettings::default() };
     let Ok((look, _)) = Look::new("dark", BTreeMap::new(), Level::TrueColor, None) else { unreachable!("the built-in theme") };
     let mut app = App::new(Model::new(header(world)), Ui::new(Tab::Matrix, &settings, Vec::new()), look, Mode::Live);
-    app.take(records);
+    app.apply(&Record { t: 0.0, event: Event::SweepStarted { settings, resumed: false } });
     app
+}
+
+/// The same with every pair measured.
+fn app(world: usize, sizes: &[u64], rng: &mut fastrand::Rng) -> App {
+    let mut app = fresh(world, sizes);
+    for &bytes in sizes {
+        for (from, to) in pairs(world) {
+            app.apply(&done(rng, (from * world + to) as u64, (from, to), bytes, 0..REPEATS));
+        }
+    }
+    app
+}
+
+/// Fans of every root at four widths.
+fn fans(app: &mut App, world: usize) {
+    for pattern in [Pattern::FanIn, Pattern::FanOut] {
+        for (root, width) in (0..world).flat_map(|root| [1, 2, 4, 7].map(|width| (root, width))) {
+            let peers: Vec<usize> = (1..=width).map(|step| (root + step) % world).collect();
+            let one = |&peer: &usize| {
+                let (from, to) = if pattern == Pattern::FanIn { (peer, root) } else { (root, peer) };
+                let (peers, width) = (peers.clone(), Some(width));
+                (0..REPEATS).map(move |repeat| Sample {
+                    root: Some(root),
+                    peers: peers.clone(),
+                    width,
+                    repeat,
+                    messages: 1,
+                    seconds: Some(1e-3 * f64::from(repeat + 1)),
+                    root_seconds: Some(2e-3),
+                    status: Status::Ok,
+                    ..Sample::blank(pattern, from, to, SIZE, PathClass::IntraNode)
+                })
+            };
+            let samples = peers.iter().flat_map(one).collect();
+            app.apply(&Record { t: 1.0, event: Event::ProbeDone { probe: 0, samples, enough: None } });
+        }
+    }
 }
 
 fn screen(criterion: &mut Criterion) {
     let mut rng = fastrand::Rng::with_seed(7);
-    for world in [8, 256] {
-        let mut app = app(world, &mut rng);
-        let mut buffer = Buffer::empty(Rect::new(0, 0, 200, 56));
-        criterion.bench_function(&format!("draw the Matrix tab, 200x56, {world} ranks"), |bencher| {
+    let mut buffer = Buffer::empty(Rect::new(0, 0, 200, 56));
+    let mut draw = |criterion: &mut Criterion, name: &str, app: &mut App| {
+        criterion.bench_function(name, |bencher| {
             bencher.iter(|| {
                 buffer.reset();
                 app.draw(black_box(&mut buffer));
             });
         });
+    };
+    for world in [8, 256] {
+        let mut app = app(world, &[SIZE], &mut rng);
+        draw(criterion, &format!("draw the Matrix tab, 200x56, {world} ranks"), &mut app);
+        fans(&mut app, world);
+        app.ui.tab = Tab::Fans;
+        draw(criterion, &format!("draw the Fans tab, 200x56, {world} ranks"), &mut app);
     }
-    let mut app = app(256, &mut rng);
+    let mut small = app(256, &[SIZE], &mut rng);
     let mut id = 1 << 20;
     criterion.bench_function("apply one sample event, 256 ranks", |bencher| {
         bencher.iter_batched_ref(
             || {
                 id += 1;
-                let (from, to) = (rng.usize(..256), rng.usize(..256));
-                done(&mut rng, id, from, to, 8..9)
+                let pair = (rng.usize(..256), rng.usize(..256));
+                done(&mut rng, id, pair, SIZE, 8..9)
+            },
+            |done| small.apply(done),
+            BatchSize::SmallInput,
+        );
+    });
+    drop(small);
+    fits(criterion, &mut rng);
+}
+
+/// Seconds that this thread has computed: other programs on the machine do not count.
+fn cpu() -> f64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
+}
+
+/// What frames take.
+#[derive(Default)]
+struct Frames {
+    /// seconds of each, computing only
+    times: Vec<f64>,
+}
+
+impl Frames {
+    /// A frame as the screen's loop makes it, 20 a second.
+    fn one(&mut self, app: &mut App, buffer: &mut Buffer, news: Vec<Record>) {
+        let begun = cpu();
+        app.take(news);
+        app.tick(0.05);
+        buffer.reset();
+        app.draw(buffer);
+        self.times.push(cpu() - begun);
+    }
+
+    fn tell(mut self, what: &str) {
+        self.times.sort_by(f64::total_cmp);
+        let at = |share: f64| self.times.get((share * (self.times.len() - 1) as f64) as usize).copied().unwrap_or(0.0) * 1e3;
+        let late = self.times.iter().filter(|&&time| time > 0.05).count();
+        println!(
+            "{what}: {} frames, median {:.1} ms, 99 % within {:.1}, longest {:.1}, {late} over 50",
+            self.times.len(),
+            at(0.5),
+            at(0.99),
+            at(1.0)
+        );
+    }
+}
+
+/// The Fits tab of 1,024 ranks: 1.05 million ordered pairs, 3 sizes.
+fn fits(criterion: &mut Criterion, rng: &mut fastrand::Rng) {
+    const WORLD: usize = 1024;
+    const SIZES: [u64; 3] = [4096, SIZE, 64 << 20];
+    let mut buffer = Buffer::empty(Rect::new(0, 0, 200, 56));
+    let mut app = fresh(WORLD, &SIZES);
+    app.ui.tab = Tab::Fits;
+    // As a job would: all pairs of the largest size first; much faster than any job, so that all frames are full.
+    let mut coming = SIZES.iter().rev().flat_map(|&bytes| pairs(WORLD).map(move |pair| (pair, bytes)));
+    let mut frames = Frames::default();
+    loop {
+        let news: Vec<Record> = coming.by_ref().take(2_500).map(|(pair, bytes)| done(rng, 0, pair, bytes, 0..REPEATS)).collect();
+        if news.is_empty() {
+            break;
+        }
+        frames.one(&mut app, &mut buffer, news);
+    }
+    frames.tell("3.1 million results of 1,024 ranks stream in");
+    let mut frames = Frames::default();
+    while app.fitting() {
+        frames.one(&mut app, &mut buffer, Vec::new());
+    }
+    frames.tell("the rest of the table");
+    app.ui.tab = Tab::Matrix;
+    let mut frames = Frames::default();
+    for pairs in pairs(WORLD).take(250_000).collect::<Vec<_>>().chunks(2_500) {
+        let news = pairs.iter().map(|&pair| done(rng, 0, pair, SIZE, REPEATS..REPEATS + 1)).collect();
+        frames.one(&mut app, &mut buffer, news);
+    }
+    frames.tell("more results while the Matrix tab is shown");
+    app.ui.matrix.metric = Metric::Asymmetry;
+    let begun = cpu();
+    app.input(&Input::Key(KeyEvent::from(KeyCode::Char('m'))));
+    println!("another metric of the matrix of 1,024 ranks: {:.0} ms", (cpu() - begun) * 1e3);
+    app.ui.tab = Tab::Fits;
+    criterion.bench_function("draw the Fits tab, 200x56, 1,024 ranks", |bencher| {
+        bencher.iter(|| {
+            buffer.reset();
+            app.draw(black_box(&mut buffer));
+        });
+    });
+    criterion.bench_function("apply one sample event while the Fits tab is shown, 1,024 ranks", |bencher| {
+        bencher.iter_batched_ref(
+            || {
+                let pair = (rng.usize(..WORLD), rng.usize(..WORLD));
+                done(rng, 0, pair, SIZE, 8..9)
             },
             |done| app.apply(done),
             BatchSize::SmallInput,

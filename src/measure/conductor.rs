@@ -72,14 +72,17 @@ struct Active {
 }
 
 impl Active {
-    /// True if the time that the person gave is used up, and the first picture is there.
-    fn over_budget(&self) -> bool {
-        self.settings.budget > 0.0 && self.spent >= self.settings.budget && self.planner.has_picture()
+    /// True if the time that the person gave is used up, `more` seconds from the last round's end.
+    fn time_is_up(&self, more: f64) -> bool {
+        self.settings.budget > 0.0 && self.spent + more >= self.settings.budget
     }
 
-    /// What a sweep has not reached when its time is up.
+    /// What a sweep has not reached when its time is up; empty if it has everything.
     fn left(&self) -> String {
         let (left, all) = self.planner.unsettled();
+        if left == 0 {
+            return String::new();
+        }
         let goal = if self.settings.ci > 0.0 {
             format!("within ±{} % of their median", self.settings.ci * 100.0)
         } else {
@@ -300,14 +303,11 @@ impl<'a> Conductor<'a> {
     /// One round, from orders to samples.
     fn step(&mut self) {
         let Some(active) = &mut self.sweep else { return };
-        if active.over_budget() && !active.planner.has_urgent() {
-            let reason = active.left();
-            self.end(Outcome::Complete, &reason);
-            return;
-        }
-        let Some(mut round) = active.planner.next_round() else {
+        let time_is_up = active.time_is_up(0.0);
+        let Some(mut round) = active.planner.next_round(time_is_up) else {
+            let reason = if time_is_up { active.left() } else { String::new() };
             self.tell_planned();
-            self.end(Outcome::Complete, "");
+            self.end(Outcome::Complete, &reason);
             return;
         };
         self.tell_planned();

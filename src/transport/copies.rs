@@ -129,7 +129,9 @@ mod tests {
         copies.begin(flows, 0, |flow| flow.from == 0);
         let mut times = vec![vec![0; arena]; flows.len()];
         let mut turns = Vec::new();
-        flows.iter().filter(|flow| flow.from == 0).for_each(|flow| copies.start(flow.number, window));
+        for flow in flows.iter().filter(|flow| flow.from == 0) {
+            copies.start(flow.number, window);
+        }
         while let Some(turn) = copies.turn() {
             turns.push(turn.flow);
             for (at, length) in turn.pieces() {
@@ -160,7 +162,9 @@ mod tests {
         let mut copies = Copies::default();
         let flows = [flow(0, 1), flow(1, 2), flow(2, 3)];
         copies.begin(&flows, 0, |_| true);
-        flows.iter().for_each(|flow| copies.start(flow.number, window));
+        for flow in &flows {
+            copies.start(flow.number, window);
+        }
         let places: Vec<usize> = (0..3).map(|_| copies.turn().unwrap().pieces().next().unwrap().0).collect();
         assert!(places.windows(2).all(|pair| pair[1] - pair[0] > 1 << 20), "{places:?}");
     }

@@ -86,7 +86,7 @@ pub trait Together: Endpoint {
     /// The transfers of the probe that has begun, with a window as large as any; make room for all that they need.
     fn join(&mut self, flows: &[Flow], window: Window) -> Result<(), Stop>;
     /// Begin to receive a window.
-    fn expect(&mut self, flow: usize, window: Window) -> Result<(), Stop>;
+    fn post(&mut self, flow: usize, window: Window) -> Result<(), Stop>;
     /// Begin to send a window, or to copy it.
     fn launch(&mut self, flow: usize, window: Window) -> Result<(), Stop>;
     /// Tell the sender that its window has arrived.

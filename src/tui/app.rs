@@ -1,6 +1,7 @@
 //! The screen without its terminal: records, keys and time in; frames and commands out.
 
-use std::time::Duration;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
 use crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::buffer::Buffer;
@@ -9,7 +10,7 @@ use super::draw::{HitMap, Scene, draw};
 use super::expected::Expected;
 use super::fans::Fans;
 use super::feed::Mode;
-use super::fits::{Book, SHARE};
+use super::fits::{Book, SHARE, SHARE_RUNNING};
 use super::form::Form;
 use super::keys::{Action, Context};
 use super::look::Look;
@@ -21,6 +22,10 @@ use super::view::{Key, View};
 use crate::session::{Change, Event, Model, Record};
 use crate::transport::Collector;
 
+/// What taking in records may take of a frame, and how many are taken in between two looks at the clock.
+const NEWS: Duration = Duration::from_millis(25);
+const CHUNK: usize = 32;
+
 /// Facts, what is derived from them, and where the person is.
 pub struct App {
     pub model: Model,
@@ -29,7 +34,9 @@ pub struct App {
     expected: Expected,
     pub(super) fans: Fans,
     fits: Book,
-    /// what fitting may take of a frame; `None` for as long as it takes
+    /// records that came faster than frames can take them in
+    backlog: VecDeque<Record>,
+    /// what fitting may take of a frame; `None` for as long as it takes, for records too
     pub(super) share: Option<Duration>,
     look: Look,
     mode: Mode,
@@ -55,7 +62,20 @@ impl App {
         let player = (mode == Mode::Recorded).then(Player::default);
         let expected = Expected::of(&ui.form, &model, &view);
         let fits = Book::new(&model);
-        Self { model, ui, view, expected, fans: Fans::default(), fits, share: Some(SHARE), look, mode, player, hits: HitMap::default() }
+        Self {
+            model,
+            ui,
+            view,
+            expected,
+            fans: Fans::default(),
+            fits,
+            backlog: VecDeque::new(),
+            share: Some(SHARE),
+            look,
+            mode,
+            player,
+            hits: HitMap::default(),
+        }
     }
 
     #[cfg(test)]
@@ -102,17 +122,19 @@ impl App {
 
     /// True while something moves by itself.
     pub fn lively(&self) -> bool {
-        self.fitting() || self.player.as_ref().map_or_else(|| super::draw::running(&self.model), Player::playing)
+        self.fitting()
+            || !self.backlog.is_empty()
+            || self.player.as_ref().map_or_else(|| super::draw::running(&self.model), Player::playing)
     }
 
     /// True while the table in sight is not whole yet.
-    fn fitting(&self) -> bool {
+    pub fn fitting(&self) -> bool {
         self.ui.tab == Tab::Fits && self.fits.busy()
     }
 
-    /// Take in new records; true if a new frame is due.
+    /// Take in new records, those of a live session for as long as a frame allows; true if a new frame is due.
     pub fn take(&mut self, records: Vec<Record>) -> bool {
-        if records.is_empty() {
+        if records.is_empty() && self.backlog.is_empty() {
             return false;
         }
         if let Some(player) = &mut self.player {
@@ -123,11 +145,18 @@ impl App {
             self.replaced();
             return true;
         }
-        for record in &records {
+        self.backlog.extend(records);
+        let begun = Instant::now();
+        let mut count = 0_usize;
+        while let Some(record) = self.backlog.pop_front() {
             if let Event::Notice { text } = &record.event {
                 self.ui.say(text.clone(), false);
             }
-            self.apply(record);
+            self.apply(&record);
+            count += 1;
+            if count.is_multiple_of(CHUNK) && self.share.is_some() && begun.elapsed() >= NEWS {
+                break;
+            }
         }
         true
     }
@@ -186,7 +215,9 @@ impl App {
 
     /// Draw a frame, and remember what lies where.
     pub fn draw(&mut self, buf: &mut Buffer) {
-        self.view.insight.settle();
+        if self.ui.tab == Tab::Matrix {
+            self.view.insight.settle();
+        }
         if self.ui.tab == Tab::Sweep {
             self.expected.settle(&self.ui.form, &self.model, &self.view, super::draw::running(&self.model));
         }
@@ -194,7 +225,9 @@ impl App {
             self.fans.settle(&self.model, &self.ui.fans);
         }
         if self.ui.tab == Tab::Fits {
-            self.fits.settle(&self.model, &mut self.ui.fits, self.share);
+            let running = super::draw::running(&self.model) || !self.backlog.is_empty();
+            let share = self.share.map(|share| if running { share.min(SHARE_RUNNING) } else { share });
+            self.fits.settle(&self.model, &mut self.ui.fits, share);
         }
         let scene = Scene {
             model: &self.model,

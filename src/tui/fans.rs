@@ -150,9 +150,13 @@ impl Fans {
         (self.sizes, self.bytes) = (sizes, bytes);
         if all {
             (self.ways, self.others) = Default::default();
-            model.groups.iter().for_each(|(group, sizes)| self.put(group, sizes));
+            for (group, sizes) in model.groups.iter() {
+                self.put(group, sizes);
+            }
         } else if let Pending::Some(groups) = pending {
-            groups.iter().for_each(|group| self.put(group, model.groups.get(group)));
+            for group in &groups {
+                self.put(group, model.groups.get(group));
+            }
         }
         for way in &mut self.ways {
             way.over = over(&way.roots);

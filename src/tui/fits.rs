@@ -11,6 +11,7 @@ mod row;
 pub use classes::ClassFit;
 pub use row::{Column, Id, Row, key_text};
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
@@ -25,8 +26,9 @@ use crate::topology::PathClass;
 use classes::Members;
 use order::Order;
 
-/// What fitting may take of a frame.
-pub const SHARE: Duration = Duration::from_millis(12);
+/// What fitting may take of a frame: less beside a sweep, whose samples are taken in first.
+pub const SHARE: Duration = Duration::from_millis(30);
+pub const SHARE_RUNNING: Duration = Duration::from_millis(12);
 /// Keys fitted between two looks at the clock.
 const CHUNK: usize = 64;
 /// Rows up to which classes and order follow every frame.
@@ -61,10 +63,16 @@ pub struct Book {
     cells: HashSet<Cell>,
     /// groups that have changed; all of them before the pass
     groups: BTreeSet<Group>,
+    /// rows that have no fit any more
+    gone: usize,
+    /// largest bandwidth so far, bytes per second; NaN before the first
+    largest: f64,
     /// counts changes of rows
     version: u64,
     /// version that the classes follow
     classes_at: u64,
+    /// of very many rows: the classes are made, the order is next
+    classes_made: bool,
     /// seconds since classes and order followed
     waited: f64,
 }
@@ -96,8 +104,11 @@ impl Book {
             pass: None,
             cells: HashSet::new(),
             groups: BTreeSet::new(),
+            gone: 0,
+            largest: f64::NAN,
             version: 0,
             classes_at: 0,
+            classes_made: false,
             waited: f64::INFINITY,
         }
     }
@@ -111,6 +122,7 @@ impl Book {
         self.classes.clear();
         self.order = Order::default();
         (self.pass, self.waited) = (None, f64::INFINITY);
+        (self.gone, self.largest) = (0, f64::NAN);
         self.cells.clear();
         self.groups.clear();
         self.version += 1;
@@ -148,30 +160,36 @@ impl Book {
     /// Bring it up to date for a frame: as much as fits in `share`, or all of it where nobody waits.
     pub fn settle(&mut self, model: &Model, panel: &mut FitsPanel, share: Option<Duration>) {
         let wait = match self.rows.len() {
-            0..=FEW => 0.0,
-            ..=MANY => WAIT,
+            few if few <= FEW => 0.0,
+            some if some <= MANY => WAIT,
             _ => WAIT_MANY,
         };
-        let due = share.is_none() || self.waited >= wait;
-        // Of many rows a frame is fitted, or classes and order follow, but not both.
-        if wait < WAIT_MANY || !due {
+        let many = wait >= WAIT_MANY && share.is_some();
+        let stale = self.classes_at != self.version || self.order.version != self.version;
+        let due = (share.is_none() || self.waited >= wait) && stale;
+        // Of very many rows a frame fits some, or makes the classes, or the order.
+        if !(many && due) {
             self.fit_some(model, share);
         }
-        if due && self.classes_at != self.version {
-            let rows = &self.rows;
-            let key = |id| self.key(id);
-            self.classes = classes::of(model, &self.members, rows, &self.confidence, key);
+        let due = due || !many;
+        if due && !(many && self.classes_made) && self.classes_at != self.version {
+            let width = |id| if let Id::Fan(number) = id { self.fans.get(number as usize).map_or(0, |fan| fan.peers.len()) } else { 0 };
+            self.classes = classes::of(model, &self.members, &self.rows, &self.confidence, width, |id| self.key(id));
             self.classes_at = self.version;
+            if many {
+                self.classes_made = true;
+                return;
+            }
         }
         let asked = order::Asked { column: panel.column, descending: panel.descending, filter: &panel.filter };
         if !self.order.answers(&asked) || due && self.order.version != self.version {
             let selected = self.order.ids.get(panel.at).map(|&id| self.row(id)).map(|row| (row.kind, row.id));
             let same = self.order.answers(&asked);
             self.order = order::make(self, &asked);
-            // Who looks at a row goes with it; who sorts or filters anew looks at the first one.
+            // Who looks at a row goes with it, but for the first one: that is whichever comes first.
             let find = |(kind, id): (Kind, Id)| self.order.ids.iter().position(|&at| self.row(at).id == id && self.row(at).kind == kind);
-            panel.at = if same { selected.and_then(find).unwrap_or(panel.at) } else { 0 };
-            self.waited = 0.0;
+            panel.at = if same && panel.at > 0 { selected.and_then(find).unwrap_or(panel.at) } else { 0 };
+            (self.waited, self.classes_made) = (0.0, false);
         }
         panel.at = panel.at.min(self.order.ids.len().saturating_sub(1));
     }
@@ -196,23 +214,22 @@ impl Book {
         1.0 - self.left() as f64 / (self.steps() + self.cells.len() + self.groups.len()).max(1) as f64
     }
 
-    /// Largest bandwidth of a row, bytes per second; NaN without.
-    pub fn largest(&self) -> f64 {
-        self.order.largest
+    /// Largest bandwidth of a row so far, bytes per second; NaN without.
+    pub const fn largest(&self) -> f64 {
+        self.largest
     }
 
     /// All of a row's fit.
-    pub fn detail(&self, model: &Model, place: usize) -> Option<Detail> {
+    pub fn detail(&self, model: &Model, place: usize) -> Option<Cow<'_, Detail>> {
         let id = *self.order.ids.get(place)?;
         if id & CLASS != 0 {
-            let class = self.classes.get((id ^ CLASS) as usize)?;
-            return Some(class.detail());
+            return self.classes.get((id ^ CLASS) as usize).map(|class| Cow::Borrowed(class.detail()));
         }
         let row = self.rows.get(id as usize)?;
         let mut curve = self.curve(model, row.kind, row.id);
         let mut points = curves::points(&mut curve);
         let fit = Fit::of(row.kind, self.key(row.id), row.path, &mut points, Some(&self.confidence)).ok()?;
-        Some(Detail { fit, points, curve, pooled: None })
+        Some(Cow::Owned(Detail { fit, points, curve, pooled: None }))
     }
 
     /// The key as fits name it.
@@ -292,8 +309,11 @@ impl Book {
 
     /// The cell that the pass comes to at a step: the copies, then row by row the pairs of each pattern.
     fn cell_of(&self, at: usize) -> Option<Cell> {
+        if at >= self.steps() {
+            return None;
+        }
         let Some(pair) = at.checked_sub(self.world) else { return Some(Cell { pattern: Pattern::Local, from: at, to: at }) };
-        let pattern = [Pattern::Peer, Pattern::Duplex].get(pair / (self.world * self.world).max(1))?;
+        let pattern = [Pattern::Peer, Pattern::Duplex].get(pair / (self.world * self.world))?;
         let pair = pair % (self.world * self.world);
         Some(Cell { pattern: *pattern, from: pair / self.world, to: pair % self.world })
     }
@@ -333,7 +353,7 @@ impl Book {
             }
         };
         let sizes = model.groups.get(group);
-        let path = path_of(sizes);
+        let path = path_of_group(sizes);
         for kind in kinds {
             let known = self.fan_rows.get(&(kind, group.clone())).copied();
             let id = match known {
@@ -365,13 +385,22 @@ impl Book {
     /// Write a row, or a new one; where it is.
     fn put(&mut self, known: u32, id: Id, fit: Option<&Fit>) -> u32 {
         self.version += 1;
+        if let Some(rate) = fit.map(|fit| fit.line.bandwidth).filter(|rate| rate.is_finite()) {
+            self.largest = self.largest.max(rate);
+        }
         match (fit, self.rows.get_mut(known as usize)) {
-            (Some(fit), Some(row)) => *row = Row::of(id, fit),
+            (Some(fit), Some(row)) => {
+                self.gone -= usize::from(row.n == 0);
+                *row = Row::of(id, fit);
+            }
             (Some(fit), None) => {
                 self.rows.push(Row::of(id, fit));
                 return self.rows.len() as u32 - 1;
             }
-            (None, Some(row)) => row.n = 0,
+            (None, Some(row)) => {
+                self.gone += usize::from(row.n > 0);
+                row.n = 0;
+            }
             (None, None) => {}
         }
         known
@@ -379,7 +408,7 @@ impl Book {
 }
 
 /// What all messages of a group travel over; `None` where they differ.
-fn path_of(sizes: &[crate::session::GroupSize]) -> Option<PathClass> {
+fn path_of_group(sizes: &[crate::session::GroupSize]) -> Option<PathClass> {
     let mut paths = sizes.iter().flat_map(|size| &size.shots).map(|shot| shot.path);
     let first = paths.next()?;
     paths.all(|path| path == first).then_some(first)

@@ -120,7 +120,7 @@ impl Story {
                     outlier: repeat == 4,
                     messages: 1,
                     seconds: Some((start_up + bytes as f64 / (gbps * 1e9)) * spread),
-                    root_seconds: root_seconds.map(|seconds| (start_up + seconds) * late * (1.0 + (f64::from(repeat) - 3.5) / 400.0)),
+                    root_seconds: root_seconds.map(|seconds| (start_up + seconds) * late * (1.0 + (f64::from(repeat) - 4.5) / 400.0)),
                     isolated: repeat % 2 == 0,
                     status: Status::Ok,
                     ..Sample::blank(target.pattern(), from, to, bytes, path)
@@ -231,7 +231,7 @@ pub fn fans() -> (Header, Vec<Record>) {
 }
 
 /// Two ranks on one host and one on another, at eight sizes: what goes between the hosts changes its protocol at 256 KiB, and
-/// copies inside a rank come from cache as long as they fit there, so that no line serves them.
+/// copies inside a rank come from cache or not, as it happens, so that no line serves them.
 pub fn protocols() -> (Header, Vec<Record>) {
     let header = header("protocols", &["node1", "node1", "node2"]);
     let settings = SweepSettings { mover: MoverKind::MpiSendrecv, ..SweepSettings::default() };
@@ -239,7 +239,7 @@ pub fn protocols() -> (Header, Vec<Record>) {
     for &bytes in &settings.sizes {
         for (from, to) in (0..3).flat_map(|from| (0..3).map(move |to| (from, to))) {
             let (alpha, gbps) = match (from == to, (from == 2) == (to == 2), bytes >= 256 << 10) {
-                (true, ..) => (2e-7, if bytes < 4 << 20 { 90.0 } else { 11.0 }),
+                (true, ..) => (2e-7, if bytes.ilog2() % 4 == 0 { 90.0 } else { 30.0 }),
                 (_, true, _) => (3e-6, 9.5),
                 (.., false) => (8e-6, 1.4),
                 (.., true) => (60e-6, 11.8),

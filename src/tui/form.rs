@@ -130,10 +130,10 @@ impl Form {
         }
     }
 
-    /// Switch a pattern on or off; false if it cannot be.
-    pub fn switch(&mut self, pattern: Pattern) -> bool {
+    /// Switch a pattern on or off, if it can be.
+    pub fn switch(&mut self, pattern: Pattern) {
         if !self.can(pattern) {
-            return false;
+            return;
         }
         if self.has(pattern) {
             self.patterns.retain(|&own| own != pattern);
@@ -141,7 +141,6 @@ impl Form {
             self.patterns.push(pattern);
             self.patterns.sort_by_key(|own| Pattern::ALL.iter().position(|known| known == own));
         }
-        true
     }
 
     /// The field above or below, in the same column where there is one.

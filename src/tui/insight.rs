@@ -120,6 +120,35 @@ impl Insight {
         Self { node_of, ..Self::default() }
     }
 
+    /// All cells at once: class, sender, receiver, bandwidth and whether the last measurement failed, as [`Self::set`] takes
+    /// them. Sorted once instead of cell by cell: a thousand ranks have a million.
+    pub fn build(node_of: Vec<usize>, cells: impl Iterator<Item = (PathClass, usize, usize, Option<f64>, bool)>) -> Self {
+        let mut insight = Self { stale: true, ..Self::new(node_of) };
+        let mut orders: BTreeMap<PathClass, Vec<(u64, usize, usize)>> = BTreeMap::new();
+        for (class, from, to, rate, failed) in cells {
+            if failed {
+                insight.failed.insert((from, to));
+            }
+            let Some(rate) = rate.filter(|rate| rate.is_finite() && *rate > 0.0) else { continue };
+            insight.known.insert((from, to), (rate, class));
+            orders.entry(class).or_default().push((rate.to_bits(), from, to));
+            *insight.classes.entry(class).or_default().steps.entry(Class::step(rate)).or_default() += 1;
+            if from != to {
+                insight.lines.change(&insight.known, class, (from, to), None, Some(rate));
+            }
+        }
+        for (class, order) in orders {
+            insight.classes.entry(class).or_default().order = order.into_iter().collect();
+        }
+        let rate = |from, to| insight.known.get(&(from, to)).map(|&(rate, _)| rate);
+        let skew = |(&(from, to), &(forth, _)): (&(usize, usize), &(f64, PathClass))| {
+            // Each pair once.
+            if from < to { rate(to, from).map(|back| skew_key(from, to, forth, back)) } else { None }
+        };
+        insight.skews = insight.known.iter().filter_map(skew).collect();
+        insight
+    }
+
     /// Tell a cell's bandwidth, bytes per second (`None` if it has none), and whether its last measurement failed. O(log n),
     /// or O(n) where the best of a rank's cells becomes slower.
     pub fn set(&mut self, class: PathClass, from: usize, to: usize, rate: Option<f64>, failed: bool) {

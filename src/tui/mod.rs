@@ -22,6 +22,8 @@ mod run;
 mod run_tests;
 mod state;
 #[cfg(test)]
+mod tab_tests;
+#[cfg(test)]
 mod tests;
 pub mod theme;
 mod typing;

@@ -238,7 +238,7 @@ fn help_tells_every_key_once() {
     let mut app = live(b70(), Tab::Matrix);
     press(&mut app, "?");
     let mut page = String::new();
-    for _ in 0..40 {
+    for _ in 0..80 {
         page.push_str(&text(&frame(&mut app, 80, 24)));
         press(&mut app, "down");
     }
@@ -277,12 +277,12 @@ proptest! {
     fn no_size_and_no_key_breaks_the_screen(
         sizes in prop::collection::vec((1_u16..130, 1_u16..60), 1..6),
         keys in prop::collection::vec(prop::sample::select(
-            "1 2 3 8 j k h l up down left right enter space esc m s S x z v r R n J K ? q y A T tab shift-tab g G page-up page-down + - [ ] { } < > backspace".split(' ').collect::<Vec<_>>()
+            "1 2 3 4 5 8 j k h l up down left right enter space esc m p s S x z v r R n o O / 0 f J K ? q y A T tab shift-tab g G page-up page-down + - [ ] { } < > backspace".split(' ').collect::<Vec<_>>()
         ), 0..40),
         points in prop::collection::vec((0_u16..130, 0_u16..60, 0_u8..5), 0..10),
-        which in 0..4,
+        which in 0..6,
     ) {
-        let session = match which { 0 => b70(), 1 => three(), 2 => (header("empty", &[]), Vec::new()), _ => (header("one", &["a"]), Vec::new()) };
+        let session = match which { 0 => b70(), 1 => three(), 4 => fans(), 5 => protocols(), 2 => (header("empty", &[]), Vec::new()), _ => (header("one", &["a"]), Vec::new()) };
         let mode = if keys.len() % 2 == 0 { Mode::Live } else { Mode::Recorded };
         let mut app = app(session, Tab::Matrix, Level::TrueColor, mode);
         for (i, key) in keys.iter().enumerate() {
@@ -484,6 +484,27 @@ fn styled(buffer: &ratatui::buffer::Buffer) -> String {
 #[test]
 fn screens_look_as_they_did() {
     let sizes = [(60, 18), (80, 24), (120, 40), (200, 56)];
+    for (name, session, tab, keys) in [
+        ("fans", fans as fn() -> _, Tab::Fans, ""),
+        ("fans", fans, Tab::Fits, "j"),
+        ("protocols", protocols, Tab::Fits, "j j"),
+        ("duplex", fans, Tab::Matrix, "p"),
+    ] {
+        for ((width, height), level) in
+            sizes.into_iter().flat_map(|size| [Level::TrueColor, Level::Ansi256, Level::None].map(|level| (size, level)))
+        {
+            if level != Level::TrueColor && (width != 80 || name != "fans") {
+                continue;
+            }
+            let mut app = app(session(), tab, level, Mode::Live);
+            frame(&mut app, width, height);
+            press(&mut app, keys);
+            insta::assert_snapshot!(
+                format!("{name}-{}-{width}x{height}-{level:?}", tab.title().to_lowercase()),
+                styled(&frame(&mut app, width, height))
+            );
+        }
+    }
     for (name, session) in [("b70", b70 as fn() -> _), ("three", three as fn() -> _)] {
         for tab in Tab::ALL {
             for (width, height) in sizes {

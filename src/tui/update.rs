@@ -190,8 +190,10 @@ impl Ui {
         let topology = &facts.model.header.topology;
         let estimate = estimate(&settings, topology, |class| facts.view.typical(class).unwrap_or_else(|| guess(class)));
         if let Some((host, wanted, available)) = estimate.does_not_fit() {
-            let text = format!("buffers of {} do not fit in the {} of {}", format_size(wanted), format_size(available), plain(host));
-            self.form.field = Field::Sizes;
+            let sizes = (format_size(wanted), format_size(available));
+            let text = format!("buffers of {} do not fit in the {} of {}: {}", sizes.0, sizes.1, plain(host), estimate.advice());
+            // A wide fan is narrowed down before its messages are made small.
+            self.form.field = if self.form.matters(Field::Widths) { Field::Widths } else { Field::Sizes };
             self.say(text, true);
             return Effect::Nothing;
         }
@@ -260,14 +262,13 @@ impl Ui {
             Action::PageDown => self.form.scroll = (self.form.scroll + page).min(last),
             Action::Increase => self.form.count(true),
             Action::Decrease => self.form.count(false),
-            Action::Toggle if self.form.field == Field::Start => return self.measure(Action::PauseContinue, facts),
-            Action::Toggle if let Field::Pattern(pattern) = self.form.field => {
-                if !self.form.switch(pattern) {
-                    self.say("custom runs the transfers of a pattern file, and none is loaded", true);
-                }
-            }
-            Action::Toggle if self.form.field.is_choice() => self.form.choose(true),
-            Action::Toggle => self.form.edit(),
+            Action::Toggle => match self.form.field {
+                Field::Start => return self.measure(Action::PauseContinue, facts),
+                Field::Pattern(pattern) if self.form.can(pattern) => self.form.switch(pattern),
+                Field::Pattern(_) => self.say("custom runs the transfers of a pattern file, and none is loaded: --pattern-file", true),
+                field if field.is_choice() => self.form.choose(true),
+                _ => self.form.edit(),
+            },
             _ => {}
         }
         Effect::Nothing

@@ -6,7 +6,7 @@ use crate::matrix::{Grid, Metric, Unit, Value};
 use crate::sample::{Pattern, Status};
 use crate::session::{Change, Model, SizeCell};
 use crate::sweep::Cell;
-use crate::topology::PathClass;
+use crate::topology::{PathClass, path_of};
 
 /// Bandwidths in the one unit of a view.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +37,7 @@ pub struct Key {
     pub pattern: Pattern,
     /// message size of bandwidths and ratios, bytes; 0 before the first sample
     pub bytes: u64,
-    /// smallest size that has a sample, bytes
+    /// of the small-message time: smallest size that has a sample, bytes; else 0, since it changes as a sweep goes on
     pub small: u64,
 }
 
@@ -50,7 +50,8 @@ impl Key {
         let patterns = model.sweep.as_ref().map_or(&[][..], |sweep| &sweep.settings.patterns);
         let only_duplex = patterns.contains(&Pattern::Duplex) && !patterns.iter().any(|p| matches!(p, Pattern::Peer | Pattern::Local));
         let pattern = panel.pattern.unwrap_or(if only_duplex { Pattern::Duplex } else { Pattern::Peer });
-        Self { metric: panel.metric, pattern, bytes, small: sizes.first().copied().unwrap_or(0) }
+        let small = if panel.metric == Metric::SmallTime { sizes.first().copied().unwrap_or(0) } else { 0 };
+        Self { metric: panel.metric, pattern, bytes, small }
     }
 
     /// The cell of the matrix at a row and a column: on the diagonal of `peer`, the copy inside the rank.
@@ -94,14 +95,15 @@ impl View {
     /// All of it, in O(n²).
     pub fn build(model: &Model, key: Key) -> Self {
         let grid = Grid::build(key.metric, model.world(), |from, to| value(model, key, from, to));
-        let mut view = Self { key, grid, insight: Insight::new(model.header.topology.node_of()) };
-        for (cell, sizes) in model.cells.iter().filter(|&(cell, _)| key.shows(cell)) {
-            if let Some(size) = sizes.iter().find(|size| size.bytes == key.bytes) {
-                view.notice(model, cell, Some(size));
-            }
-        }
-        view.insight.settle();
-        view
+        let node_of = model.header.topology.node_of();
+        let cells = model.cells.iter().filter(|&(cell, _)| key.shows(cell)).filter_map(|(cell, sizes)| {
+            let size = sizes.iter().find(|size| size.bytes == key.bytes)?;
+            let (rate, failed) = told(size);
+            Some((path_of(&node_of, cell.from, cell.to), cell.from, cell.to, rate, failed))
+        });
+        let mut insight = Insight::build(node_of.clone(), cells);
+        insight.settle();
+        Self { key, grid, insight }
     }
 
     /// Take in what an event changed.
@@ -126,8 +128,7 @@ impl View {
 
     fn notice(&mut self, model: &Model, cell: Cell, size: Option<&SizeCell>) {
         let class = model.header.topology.path(cell.from, cell.to);
-        let rate = size.filter(|size| size.status == Status::Ok).map(SizeCell::bandwidth);
-        let failed = size.is_some_and(|size| matches!(size.status, Status::Timeout | Status::Corrupt));
+        let (rate, failed) = size.map_or((None, false), told);
         self.insight.set(class, cell.from, cell.to, rate, failed);
     }
 
@@ -140,6 +141,12 @@ impl View {
     pub fn typical(&self, class: PathClass) -> Option<f64> {
         self.insight.typical(class)
     }
+}
+
+/// What a cell says of its pair: its bandwidth if it is good, and whether it failed.
+fn told(size: &SizeCell) -> (Option<f64>, bool) {
+    let failed = matches!(size.status, Status::Timeout | Status::Corrupt);
+    ((size.status == Status::Ok).then(|| size.bandwidth()), failed)
 }
 
 /// The state of a cell, or the number that `number` makes of it.

@@ -24,6 +24,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 with_both! {
     every_repeat_is_there_once_and_good
     one_sided_puts_are_measured_too
+    every_pattern_is_measured_at_every_width
     a_wrong_flag_is_told_once
     a_stopped_rank_is_lost_and_the_rest_is_measured
 }
@@ -65,12 +66,18 @@ fn wanted(patterns: &[Pattern], sizes: &[u64], repeats: u32) -> BTreeMap<Key, us
 fn calibrated(path: &Path, wanted: &BTreeMap<Key, usize>) -> Vec<Sample> {
     let document: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     assert_eq!(faults(CALIBRATION_SCHEMA, &document), [""; 0]);
-    let samples = read_calibration(path).unwrap().samples;
+    let mut samples = read_calibration(path).unwrap().samples;
+    samples.retain(|sample| !sample.warmup);
     let found = keys(&samples);
     let odd: Vec<_> = found.iter().filter(|(key, count)| wanted.get(key) != Some(count)).take(5).collect();
     let missing: Vec<_> = wanted.keys().filter(|key| !found.contains_key(key)).take(5).collect();
     assert!(odd.is_empty() && missing.is_empty(), "not asked for, or not once: {odd:?}\nmissing: {missing:?}");
     samples
+}
+
+/// Samples that count: warm-ups do not.
+fn timed(samples: &[Sample]) -> usize {
+    samples.iter().filter(|sample| !sample.warmup).count()
 }
 
 fn good(samples: &[Sample]) {
@@ -160,5 +167,38 @@ fn a_stopped_rank_is_lost_and_the_rest_is_measured(mpi: &Mpi) {
         assert!(sample.status == Status::Ok || (gone && sample.reason.is_some()), "{sample:?}");
     }
     assert!(samples.iter().any(|sample| sample.status == Status::Timeout));
+    place.nothing_runs();
+}
+
+/// Samples of a pattern by their group, transfer, size and repeat.
+fn every_pattern_is_measured_at_every_width(mpi: &Mpi) {
+    let place = Place::new();
+    let mut job = place.command(mpi.launcher);
+    job.args(&mpi.words("4")[1..]).args(["sweep", "--session"]).arg(place.session()).arg("--out").arg(place.folder().join("cal.json"));
+    job.args("--patterns local,peer,duplex,fan_in,fan_out,relay --widths 1,2,3 --sizes 4KiB,256KiB --repeats 6 --arena 1M".split(' '));
+    place.run(&mut job, LIMIT).ended_with(0);
+    let path = place.folder().join("cal.json");
+    let document: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    assert_eq!(faults(CALIBRATION_SCHEMA, &document), [""; 0]);
+    let mut samples = read_calibration(&path).unwrap().samples;
+    samples.retain(|sample| !sample.warmup);
+    good(&samples);
+    let mut found: BTreeMap<_, usize> = BTreeMap::new();
+    for s in &samples {
+        *found.entry((s.pattern, s.root, s.peers.clone(), s.from, s.to, s.bytes, s.repeat)).or_insert(0) += 1;
+        assert_eq!(s.root_seconds.is_some(), s.pattern.is_fan(), "{s:?}");
+    }
+    assert!(found.values().all(|&count| count == 1));
+    let of = |pattern| found.keys().filter(|key| key.0 == pattern).count() / 12;
+    // Transfers: 4 copies, 12 ordered pairs, both ways of 6, 4 roots with 1 + 2 + 3 peers, a ring of 4.
+    let counts = [Pattern::Local, Pattern::Peer, Pattern::Duplex, Pattern::FanIn, Pattern::FanOut, Pattern::Relay].map(of);
+    assert_eq!(counts, [4, 12, 12, 24, 24, 4]);
+    // The fits of all kinds come out of it.
+    let mut fit = place.toposcope(&["fit", "--json"]);
+    let printed = place.run(fit.arg(&path), LIMIT);
+    printed.ended_with(0);
+    let fits: Value = serde_json::from_str(&printed.stdout).unwrap();
+    let kinds: std::collections::BTreeSet<&str> = fits.as_array().unwrap().iter().filter_map(|fit| fit["pattern"].as_str()).collect();
+    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), ["duplex", "fan_in", "fan_out", "local", "peer", "receive", "relay", "send"]);
     place.nothing_runs();
 }

@@ -53,7 +53,7 @@ fn a_sweep_started_by_a_key_fills_the_matrix_and_q_leaves() {
     let recorded = store::read(&place.session()).unwrap();
     // (2 local + 2 peer) x 2 sizes x 6 repeats
     let samples = recorded.records.iter().map(|record| match &record.event {
-        toposcope::session::Event::ProbeDone { samples, .. } => samples.len(),
+        toposcope::session::Event::ProbeDone { samples, .. } => samples.iter().filter(|sample| !sample.warmup).count(),
         _ => 0,
     });
     assert_eq!(samples.sum::<usize>(), 48);

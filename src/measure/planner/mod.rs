@@ -161,11 +161,6 @@ impl Planner {
         self.next_id
     }
 
-    /// True when everything has a first value, and what ran together for it was checked.
-    pub fn has_picture(&self) -> bool {
-        self.stage != Stage::First
-    }
-
     /// Targets and sizes that are not settled, and all of them.
     pub fn unsettled(&self) -> (u64, u64) {
         let mut counts = (0, 0);
@@ -282,19 +277,15 @@ impl Planner {
         repeats
     }
 
-    /// True while something waits that a person asked for besides the sweep.
-    pub fn has_urgent(&self) -> bool {
-        !self.urgent.is_empty()
-    }
-
     /// Nothing more but what a person asks for.
     pub fn stop(&mut self) {
         (self.stage, self.pass, self.check) = (Stage::Over, None, None);
         self.urgent.clear();
     }
 
-    /// The next probes, which run at the same time; `None` when there is nothing more to do.
-    pub fn next_round(&mut self) -> Option<Vec<Probe>> {
+    /// The next probes, which run at the same time; `None` when there is nothing more to do, or when time is up: then only
+    /// what a person asks for is done, and what the first picture lacks.
+    pub fn next_round(&mut self, time_is_up: bool) -> Option<Vec<Probe>> {
         loop {
             if let Some(&item) = self.urgent.front() {
                 let wanted = self.wanted(item, Stage::Refine);
@@ -302,6 +293,8 @@ impl Planner {
                     return Some(self.round(&[Ask { item, repeats: wanted }]));
                 }
                 self.urgent.pop_front();
+            } else if time_is_up && self.stage != Stage::First {
+                return None;
             } else if let Some(check) = self.check.take() {
                 if let Some(asks) = self.check_on(check) {
                     return Some(self.round(&asks));

@@ -1,5 +1,6 @@
 //! The conductor over an engine that does as it is told, without time.
 
+mod described;
 mod rounds;
 mod stopping;
 mod told;

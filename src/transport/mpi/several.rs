@@ -73,7 +73,7 @@ impl Together for MpiEndpoint {
         Ok(())
     }
 
-    fn expect(&mut self, flow: usize, window: Window) -> Result<(), Stop> {
+    fn post(&mut self, flow: usize, window: Window) -> Result<(), Stop> {
         if self.put.is_some() {
             return Ok(());
         }

@@ -63,7 +63,7 @@ impl Together for ThreadEndpoint {
         Ok(())
     }
 
-    fn expect(&mut self, _flow: usize, _window: Window) -> Result<(), Stop> {
+    fn post(&mut self, _flow: usize, _window: Window) -> Result<(), Stop> {
         Ok(())
     }
 

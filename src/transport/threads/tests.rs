@@ -99,8 +99,8 @@ impl Together for Late {
     fn join(&mut self, flows: &[Flow], window: Window) -> Result<(), Stop> {
         self.own.join(flows, window)
     }
-    fn expect(&mut self, flow: usize, window: Window) -> Result<(), Stop> {
-        self.own.expect(flow, window)
+    fn post(&mut self, flow: usize, window: Window) -> Result<(), Stop> {
+        self.own.post(flow, window)
     }
     fn launch(&mut self, flow: usize, window: Window) -> Result<(), Stop> {
         let window = if self.lies { Window { bytes: 0, ..window } } else { window };

@@ -210,7 +210,7 @@ impl<'a, E: Together> Part<'a, E> {
         self.started = None;
         for receive in &mut self.receives {
             receive.left = windows;
-            self.endpoint.expect(receive.flow.number, receive.slots.take())?;
+            self.endpoint.post(receive.flow.number, receive.slots.take())?;
         }
         self.start()?;
         for send in &mut self.sends {
@@ -274,7 +274,7 @@ impl<'a, E: Together> Part<'a, E> {
         receive.left -= 1;
         if receive.left > 0 {
             // The next one may come as soon as this one is acknowledged.
-            self.endpoint.expect(receive.flow.number, receive.slots.take())?;
+            self.endpoint.post(receive.flow.number, receive.slots.take())?;
         } else {
             self.open -= 1;
             self.incoming -= 1;

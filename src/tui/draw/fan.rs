@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::fans::{chosen_fan, rates};
-use super::text::{cut, fit, left, panel, put, right, span, width, window, wrap};
+use super::text::{fit, left, panel, put, right, span, width, window, wrap};
 use super::{HitMap, Scene};
 use crate::sample::Pattern;
 use crate::session::curves::pair_rate;
@@ -18,21 +18,18 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, direction: Pattern,
     let way = scene.fans.way(direction);
     let entry = scene.ui.fans.entry.min(scene.fans.entries(direction).saturating_sub(1));
     let look = scene.look;
-    match way.roots.get(entry) {
-        Some(root) => {
-            let Some(fan) = chosen_fan(scene, root) else { return };
-            let title =
-                fit(&[fan.group.describe(), format!(" · {}", format_size(scene.fans.bytes))], usize::from(area.width).saturating_sub(4));
-            let inner = panel(buf, area, look, &Line::from(span(title, look.title())));
-            one(scene, buf, inner, root, fan, hits);
-        }
-        None => {
-            let Some(other) = scene.fans.others.get(entry - way.roots.len()) else { return };
-            let title = [other.group.describe(), format!(" · {}", format_size(scene.fans.bytes))];
-            let title = fit(&title, usize::from(area.width).saturating_sub(4));
-            let inner = panel(buf, area, look, &Line::from(span(title, look.title())));
-            whole(scene, buf, inner, other, hits);
-        }
+    let framed = |buf: &mut Buffer, group: &crate::sweep::Group| {
+        let title = [group.describe(), format!(" · {}", format_size(scene.fans.bytes))];
+        let title = fit(&title, usize::from(area.width).saturating_sub(4));
+        panel(buf, area, look, &Line::from(span(title, look.title())))
+    };
+    if let Some(root) = way.roots.get(entry) {
+        let Some(fan) = chosen_fan(scene, root) else { return };
+        let inner = framed(buf, &fan.group);
+        one(scene, buf, inner, root, fan, hits);
+    } else if let Some(other) = scene.fans.others.get(entry - way.roots.len()) {
+        let inner = framed(buf, &other.group);
+        whole(scene, buf, inner, other, hits);
     }
 }
 
@@ -138,16 +135,16 @@ fn reason(against: Against, fan: &Fan, who: &str, number: impl Fn(f64) -> String
         Why::Slowest(rank, rate) => {
             format!("▲ bound by the slowest {who}: rank {rank} at {} alone, {k} × that is {}", number(rate), number(rate * k as f64))
         }
-        Why::InTurn => format!("▲ served in turn: c = {c:.2}, as if one peer after another"),
+        Why::InTurn => format!("▲ served in turn: c {c:.2}, as if one peer after another"),
         Why::InTurnOrLimit => {
             format!(
-                "▲ served in turn (c = {c:.2}), or a limit of {} for all: its pairs are alike, unlike ones would tell",
+                "▲ served in turn (c {c:.2}), or a limit of {} for all: its pairs are alike, unlike ones would tell",
                 number(fan.aggregate)
             )
         }
-        Why::Collapse => format!("▲ slower than one peer after another: c = {c:.2}"),
+        Why::Collapse => format!("▲ slower than one peer after another: c {c:.2}"),
         Why::Shared => format!(
-            "▲ shared: c = {c:.2} of {k} peers' worth at a time; the slowest allows {}",
+            "▲ shared: c {c:.2} of {k} peers' worth at a time; the slowest allows {}",
             against.slowest.map_or_else(String::new, |(_, rate)| number(rate * k as f64))
         ),
         Why::Faster => format!("▲ faster than {k} × its slowest pair: measure the pairs again"),
@@ -162,16 +159,18 @@ fn fan_table(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, root: &Root, hits:
     let (look, rates) = (scene.look, rates(scene));
     let columns = usize::from(area.width);
     // What matters most goes last to be left out.
-    let (interval, slowest) = (columns >= 70, columns >= 50);
-    let fixed = 2 + 5 + 7 + 8 + 6 + if interval { 15 } else { 0 } + if slowest { 13 } else { 0 };
+    let (interval, slowest, sum) = (columns >= 70, columns >= 50, columns >= 36);
+    let fixed = 2 + 5 + 7 + 6 + if interval { 15 } else { 0 } + if slowest { 13 } else { 0 } + if sum { 8 } else { 0 };
     let peers = columns.saturating_sub(fixed).clamp(4, 24);
     let cells = |texts: [&str; 7]| {
-        let [k, who, rate, ci, sum, slow, c] = texts;
+        let [k, who, rate, ci, pairs, slow, c] = texts;
         let mut line = format!("{} {}{}", right(k, 5), left(who, peers), right(rate, 7));
         if interval {
             line.push_str(&right(ci, 15));
         }
-        line.push_str(&right(sum, 8));
+        if sum {
+            line.push_str(&right(pairs, 8));
+        }
         if slowest {
             line.push_str(&right(slow, 13));
         }
@@ -261,16 +260,17 @@ fn rows_of(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, (what, here): (&str,
     let rows = usize::from(area.height - 1);
     hits.peers = Some((area, all.len().saturating_sub(rows)));
     let names = all.iter().map(|row| width(&row.name)).max().unwrap_or(0).max(what.len());
-    let hosts = usize::from(area.width).saturating_sub(names + 3 + 3 * 8).min(16);
+    let pitch = if area.width < 36 { 7 } else { 8 };
+    let hosts = usize::from(area.width).saturating_sub(names + 3 + 3 * pitch).min(16);
     let hosts = if hosts < 4 { 0 } else { hosts };
     let range = window(scene.ui.fans.scroll, all.len(), rows);
     let more = if rows < all.len() { format!("  {}–{} of {}", range.start + 1, range.end, all.len()) } else { String::new() };
     let line = |name: &str, host: &str, numbers: [&str; 3]| {
-        let [a, b, c] = numbers.map(|number| right(number, 8));
+        let [a, b, c] = numbers.map(|number| right(number, pitch));
         format!(" {} {}{a}{b}{c}", right(name, names), if hosts > 0 { format!("{} ", left(host, hosts)) } else { String::new() })
     };
-    let heading = format!("{}{more}", line(what, "host", ["alone", here, "share"]));
-    put(buf, area, 0, &Line::from(span(cut(&heading, usize::from(area.width)), look.dim())));
+    let heading = fit(&[line(what, "host", ["alone", here, "share"]), more], usize::from(area.width));
+    put(buf, area, 0, &Line::from(span(heading, look.dim())));
     for (y, row) in (1_u16..).zip(all.get(range).unwrap_or(&[])) {
         let number = |rate: f64| if rate.is_finite() { rates.number(rate) } else { "–".to_owned() };
         let share = row.here / row.alone;

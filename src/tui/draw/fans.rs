@@ -17,7 +17,9 @@ use crate::tui::widgets::heat;
 use crate::units::{format_size, plain};
 
 /// Columns of a width's aggregates.
-const CELL: usize = 7;
+const fn cell_columns(columns: usize) -> usize {
+    if columns < 34 { 6 } else { 7 }
+}
 /// Rows of the chart that are worth drawing, its frame included.
 const CHART: u16 = 8;
 /// Most other roots that the chart shows.
@@ -79,8 +81,9 @@ fn list(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, direction: Pattern, hit
     let inner = panel(buf, area, look, &Line::from(span(title, look.title())));
     let entries = scene.fans.entries(direction);
     let entry = scene.ui.fans.entry.min(entries.saturating_sub(1));
-    let names = names(scene, usize::from(inner.width));
-    let across = usize::from(inner.width).saturating_sub(names + 1) / CELL;
+    let columns = usize::from(inner.width);
+    let (names, pitch) = (names(scene, columns), cell_columns(columns));
+    let across = columns.saturating_sub(names + 1) / pitch;
     let chosen = way.roots.get(entry).and_then(|root| chosen_fan(scene, root)).map(Fan::width);
     let at = way.over.iter().position(|over| Some(over.width) == chosen).unwrap_or(0);
     let from = at.saturating_sub(across / 2).min(way.over.len().saturating_sub(across));
@@ -88,13 +91,13 @@ fn list(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, direction: Pattern, hit
     let mut heading = vec![span(left(" root", names), look.dim())];
     for over in &shown {
         let style = if Some(over.width) == chosen { look.strong() } else { look.dim() };
-        heading.push(span(right(&over.width.to_string(), CELL), style));
+        heading.push(span(right(&over.width.to_string(), pitch), style));
     }
     put(buf, inner, 0, &Line::from(heading));
     let over_rows = if way.roots.len() > 1 { 3.min(inner.height.saturating_sub(3)) } else { 0 };
     let rows = usize::from(inner.height.saturating_sub(1 + over_rows));
     let first = entry.saturating_sub(rows / 2).min(entries.saturating_sub(rows));
-    let domain = (shown.iter().map(|over| over.least.0).fold(f64::NAN, f64::min), scene.fans.largest());
+    let domain = (way.over.iter().map(|over| over.least.0).fold(f64::NAN, f64::min), scene.fans.largest());
     for (row, number) in (1_u16..).zip((first..entries).take(rows)) {
         let line = Rect { y: inner.y + row, height: 1, ..inner };
         let here = number == entry;
@@ -102,7 +105,7 @@ fn list(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, direction: Pattern, hit
             Some(root) => {
                 put(buf, line, 0, &Line::from(name(scene, root.rank, here, names)));
                 for (column, over) in (0_u16..).zip(&shown) {
-                    let cell = Rect { x: line.x + names as u16 + column * CELL as u16, width: CELL as u16, ..line };
+                    let cell = Rect { x: line.x + names as u16 + column * pitch as u16, width: pitch as u16, ..line };
                     let index = root.fans.iter().position(|fan| fan.width() == over.width);
                     aggregate(scene, buf, cell, root.worst(over.width), (here && Some(over.width) == chosen, domain));
                     hits.entries.push((cell, (number, index)));
@@ -122,7 +125,7 @@ fn names(scene: &Scene<'_>, columns: usize) -> usize {
     let host = ranks.iter().map(|p| super::text::width(&plain(&p.host))).max().unwrap_or(0);
     // The host only where the widths still fit.
     let widths = scene.fans.way(scene.fans.direction(&scene.ui.fans)).over.len().min(4);
-    if digits + 2 + host + 2 + widths * CELL < columns { (digits + 2 + host + 1).max(8) } else { (digits + 2).max(8) }
+    if digits + 2 + host + 2 + widths * cell_columns(columns) < columns { (digits + 2 + host + 1).max(8) } else { (digits + 2).max(8) }
 }
 
 fn name(scene: &Scene<'_>, rank: usize, here: bool, columns: usize) -> Vec<Span<'static>> {
@@ -141,21 +144,21 @@ fn name(scene: &Scene<'_>, rank: usize, here: bool, columns: usize) -> Vec<Span<
 
 /// One aggregate, its ground by how much it is.
 fn aggregate(scene: &Scene<'_>, buf: &mut Buffer, cell: Rect, fan: Option<&Fan>, (here, domain): (bool, (f64, f64))) {
-    let look = scene.look;
+    let (look, pitch) = (scene.look, usize::from(cell.width));
     let (text, style) = match fan {
         None => ("·".to_owned(), look.dim()),
         Some(fan) if fan.aggregate.is_finite() => {
             (rates(scene).number(fan.aggregate), heat::style(&look.theme, fan.aggregate, domain).unwrap_or_else(|| look.text()))
         }
-        Some(fan) => (cut(fan.status.name(), CELL - 1), look.error()),
+        Some(fan) => (cut(fan.status.name(), pitch - 1), look.error()),
     };
     let style = if here { style.add_modifier(ratatui::style::Modifier::BOLD) } else { style };
-    put_at(buf, cell, 1, 0, &Line::from(span(right(&text, CELL - 1), style)));
+    put_at(buf, cell, 1, 0, &Line::from(span(right(&text, pitch - 1), style)));
     if here {
         // Brackets in the gaps on both sides, as in the matrix.
         let cursor = Style { bg: None, ..look.theme.style("ui.cursor") };
-        let x = cell.x + (CELL - 1 - super::text::width(&text)) as u16;
-        for (x, mark) in [(x, "["), (cell.x + CELL as u16, "]")] {
+        let x = cell.x + (pitch - 1 - super::text::width(&text).min(pitch - 1)) as u16;
+        for (x, mark) in [(x, "["), (cell.x + pitch as u16, "]")] {
             buf.set_stringn(x, cell.y, mark, 1, cursor);
         }
     }
@@ -177,22 +180,22 @@ fn other(scene: &Scene<'_>, buf: &mut Buffer, line: Rect, number: usize, here: b
 
 /// Least, median and most over the roots, each with whose it is.
 fn over_all(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, shown: &[&Over], names: usize) {
-    let (look, rates) = (scene.look, rates(scene));
-    let rows: [(&str, fn(&Over) -> (f64, Option<usize>)); 3] = [
-        ("least", |over| (over.least.0, Some(over.least.1))),
-        ("median", |over| (over.median, None)),
-        ("most", |over| (over.most.0, Some(over.most.1))),
-    ];
-    for (row, (what, pick)) in (0..area.height).zip(rows) {
+    let (look, rates, pitch) = (scene.look, rates(scene), cell_columns(usize::from(area.width)));
+    for (row, what) in (0..area.height).zip(["least", "median", "most"]) {
+        let pick = |over: &Over| match what {
+            "least" => (over.least.0, Some(over.least.1)),
+            "most" => (over.most.0, Some(over.most.1)),
+            _ => (over.median, None),
+        };
         let mut spans = vec![span(left(&format!(" {what}"), names), look.dim())];
         for over in shown {
-            spans.push(span(right(&rates.number(pick(over).0), CELL), look.text()));
+            spans.push(span(right(&rates.number(pick(over).0), pitch), look.text()));
         }
         // Whose they are, where there is room for all.
         let whose: Vec<String> = shown.iter().filter_map(|over| pick(over).1).map(|root| root.to_string()).collect();
         if !whose.is_empty() {
             let text = format!("  of {}", whose.join(", "));
-            let used = names + shown.len() * CELL;
+            let used = names + shown.len() * pitch;
             if used + super::text::width(&text) < usize::from(area.width) {
                 spans.push(span(text, look.dim()));
             }

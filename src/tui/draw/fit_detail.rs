@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::fits::{micros, number, percent, rates};
-use super::text::{cut, left, panel, put, right, span, window, wrap};
+use super::text::{cut, fit as fit_parts, left, panel, put, right, span, window, wrap};
 use super::{HitMap, Scene};
 use crate::fit::{EXTRAPOLATION_LIMIT, Interval, median_interval};
 use crate::tui::fits::{Detail, key_text};
@@ -16,6 +16,10 @@ use crate::units::{format_seconds, format_size};
 const NAMES: usize = 10;
 /// Rows of the curve, least and most.
 const CURVE: (u16, u16) = (5, 14);
+/// Rows of a panel that has a curve.
+const LEAST: u16 = 12;
+/// Columns of the residuals with all of theirs.
+const RESIDUALS: u16 = 34;
 /// A class whose members lie this far apart is no class.
 const WIDE: f64 = 1.5;
 
@@ -29,20 +33,21 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
     };
     let title = format!("{} · {}", detail.fit.kind.name(), key_text(&detail.fit.key, detail.fit.kind));
     let inner = panel(buf, area, look, &Line::from(span(cut(&title, usize::from(area.width).saturating_sub(4)), look.title())));
+    // A third for the curve where there is room for one, the facts above it, and a line for each size below.
+    let least = if inner.height >= LEAST { (inner.height / 3).clamp(CURVE.0, CURVE.1) } else { 0 };
     let lines = facts(scene, &detail, usize::from(inner.width));
     let mut y = 0;
-    for line in lines.iter().take(usize::from(inner.height)) {
+    for line in lines.iter().take(usize::from(inner.height - least)) {
         put(buf, inner, y, line);
         y += 1;
     }
-    let rest = inner.height.saturating_sub(y);
-    // The curve, then a line for each size as far as there is room.
-    let sizes = detail.points.len() as u16 + 1;
-    let height = rest.saturating_sub(1 + sizes.min(rest / 2)).min(CURVE.1);
-    if height >= CURVE.0 {
-        let curve_area = Rect { x: inner.x, y: inner.y + y + 1, width: inner.width.saturating_sub(1), height: height - 1 };
-        curve(scene, &detail, buf, curve_area);
-        y += height + 1;
+    if least > 0 {
+        let rest = inner.height - y;
+        let height = rest.saturating_sub(detail.points.len() as u16 + 3).clamp(least, CURVE.1).min(rest);
+        // A free line above and below, where there are lines.
+        let spare = u16::from(rest > height + 3);
+        curve(scene, &detail, buf, Rect { y: inner.y + y + spare, width: inner.width.saturating_sub(1), height, ..inner });
+        y += height + 2 * spare;
     }
     residuals(scene, &detail, buf, Rect { y: inner.y + y.min(inner.height), height: inner.height.saturating_sub(y), ..inner }, hits);
 }
@@ -75,10 +80,14 @@ fn facts(scene: &Scene<'_>, detail: &Detail, columns: usize) -> Vec<Line<'static
     lines.push(Line::from(with(alpha, intervals.map(|i| (micros(i.alpha.low), micros(i.alpha.high))))));
     // Where it misses most, and what that means for other sizes.
     let worst = detail.points.iter().max_by(|a, b| off(detail, a.bytes, a.seconds).abs().total_cmp(&off(detail, b.bytes, b.seconds).abs()));
-    let poor = fit.line.max_rel_error > EXTRAPOLATION_LIMIT;
     let error = format!("{} %", percent(fit.line.max_rel_error));
-    let at = worst.filter(|_| fit.segments.is_empty()).map(|point| format!(" at {}", format_size(point.bytes)));
-    lines.push(row("error", error + &at.unwrap_or_default()));
+    let protocols = fit.segments.iter().map(|segment| segment.line.max_rel_error).reduce(f64::max);
+    let more = match (protocols, worst) {
+        (Some(most), _) => format!(", by protocols {} %", percent(most)),
+        (None, Some(point)) => format!(" at {}", format_size(point.bytes)),
+        (None, None) => String::new(),
+    };
+    lines.push(row("error", fit_parts(&[error, more], room)));
     let beyond = fit.line.largest.saturating_mul(4);
     match fit.predict(beyond) {
         Ok(seconds) => lines.push(row("beyond", format!("{} in {}", format_size(beyond), format_seconds(seconds)))),
@@ -94,17 +103,11 @@ fn facts(scene: &Scene<'_>, detail: &Detail, columns: usize) -> Vec<Line<'static
     }
     for segment in &fit.segments {
         let line = &segment.line;
-        let text = format!(
-            "α {} µs, {} {}, error {} %",
-            micros(line.alpha),
-            number(rates, line.bandwidth),
-            rates.name(),
-            percent(line.max_rel_error)
-        );
-        lines.push(row(&format!("{}..", format_size(line.smallest)), text));
-    }
-    if !poor && !fit.segments.is_empty() {
-        lines.push(row("", "each protocol has a line of its own".to_owned()));
+        let parts = [
+            format!("{} µs, {} {}", micros(line.alpha), number(rates, line.bandwidth), rates.name()),
+            format!(", error {} %", percent(line.max_rel_error)),
+        ];
+        lines.push(row(&format!("{}..", format_size(line.smallest)), fit_parts(&parts, room)));
     }
     if let Some(spread) = &fit.spread {
         let named = |key| key_text(key, fit.kind);
@@ -161,12 +164,13 @@ fn residuals(scene: &Scene<'_>, detail: &Detail, buf: &mut Buffer, area: Rect, h
     let range = window(scene.ui.fits.scroll, detail.points.len(), rows);
     let more =
         if rows < detail.points.len() { format!(" {}–{} of {}", range.start + 1, range.end, detail.points.len()) } else { String::new() };
+    let fitted = area.width >= RESIDUALS;
     let line = |texts: [&str; 4]| {
         let [size, time, fit, off] = texts;
-        format!(" {}{}{}{}", right(size, 8), right(time, 9), right(fit, 9), right(off, 7))
+        format!(" {}{}{}{}", right(size, 8), right(time, 9), if fitted { right(fit, 9) } else { String::new() }, right(off, 7))
     };
-    let heading = format!("{}{more}", line(["size", "median", "fit", "off %"]));
-    put(buf, area, 0, &Line::from(span(cut(&heading, usize::from(area.width)), look.dim())));
+    let heading = fit_parts(&[line(["size", "median", "fit", "off %"]), more], usize::from(area.width));
+    put(buf, area, 0, &Line::from(span(heading, look.dim())));
     for (y, point) in (1_u16..).zip(detail.points.get(range).unwrap_or(&[])) {
         let off = off(detail, point.bytes, point.seconds);
         let text = line([

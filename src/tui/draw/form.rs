@@ -64,7 +64,7 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, settings: &Result<S
         Err(error) => (error.message.as_str(), look.error()),
         Ok(_) if recorded => ("a recorded session: nothing can be measured here", look.dim()),
         Ok(_) => match form.field {
-            Field::Pattern(pattern) if !form.can(pattern) => ("custom: no pattern file is loaded", look.dim()),
+            Field::Pattern(pattern) if !form.can(pattern) => ("custom: no pattern file is loaded (--pattern-file)", look.dim()),
             field => (field.hint(), look.dim()),
         },
     };

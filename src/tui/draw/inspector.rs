@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::text::{cut, fit, left, panel, put, right, span, window, wrap};
+use super::text::{count, cut, fit, left, panel, put, right, span, window, wrap};
 use super::{HitMap, Scene, standout};
 use crate::sample::{Pattern, Status};
 use crate::session::{Shot, SizeCell};
@@ -153,9 +153,8 @@ fn facts(scene: &Scene<'_>, columns: usize) -> Vec<Line<'static>> {
         None if size.is_none() => lines.push(Line::from(span(" not measured", look.dim()))),
         None => {}
     }
-    if let Some(small) =
-        scene.model.cells.get(scene.view.key.cell(from, to), key.small).filter(|small| small.count > 0 && key.small != key.bytes)
-    {
+    let smallest = scene.model.cells.sizes_of(key.cell(from, to)).first();
+    if let Some(small) = smallest.filter(|small| small.count > 0 && small.bytes < key.bytes) {
         lines.push(row("smallest", text(format!("{}, {}", format_seconds(small.median), format_size(small.bytes)))));
     }
     if let Some(size) = size {
@@ -185,7 +184,7 @@ fn facts(scene: &Scene<'_>, columns: usize) -> Vec<Line<'static>> {
     if let Some(size) = size.filter(|size| !size.shots.is_empty()) {
         let messages = size.shots.last().map_or(0, |shot| shot.messages);
         let take = if size.take > 0 { format!(" · take {}", size.take) } else { String::new() };
-        lines.push(row("samples", text(format!("{} × {messages} messages{take}", size.shots.len()))));
+        lines.push(row("samples", text(format!("{} × {}{take}", size.shots.len(), count(messages as usize, "message")))));
         lines.push(row("run", text(fit(&run(scene, size), room))));
     }
     for (who, rank) in [("sender", from), ("receiver", to)] {
@@ -221,13 +220,11 @@ fn run(scene: &Scene<'_>, size: &SizeCell) -> Vec<String> {
         _ => format!("{alone} of {all} alone"),
     };
     let settings = scene.model.sweep.as_ref().map(|sweep| &sweep.settings);
-    let why = size.enough.map(|enough| match enough {
-        Enough::Interval => settings.map_or_else(
-            || ", sure enough".to_owned(),
-            |settings| format!(", ±{:.1} % reached", settings.ci * 100.0).replace(".0 %", " %"),
-        ),
-        Enough::Repeats => ", all repeats".to_owned(),
-        Enough::Budget => ", out of time".to_owned(),
+    let why = size.enough.map(|enough| match (enough, settings) {
+        (Enough::Interval, Some(settings)) => format!(", at ±{} %", settings.ci * 100.0),
+        (Enough::Interval, None) => ", sure enough".to_owned(),
+        (Enough::Repeats, _) => ", all done".to_owned(),
+        (Enough::Budget, _) => ", out of time".to_owned(),
     });
     std::iter::once(beside).chain(why).collect()
 }

@@ -86,10 +86,11 @@ fn expected(scene: &Scene<'_>, area: Rect, settings: &Result<SweepSettings, Form
     }
     if let Some((host, wanted, available)) = estimate.does_not_fit() {
         let text = format!(
-            "does not fit: {} needs {} for its ranks and has {}; take smaller sizes, a smaller window or fewer ranks",
+            "does not fit: {} needs {} for its ranks and has {}; {}",
             plain(host),
             size_of(wanted),
-            size_of(available)
+            size_of(available),
+            estimate.advice()
         );
         lines.extend(wrap(&text, room.saturating_sub(2)).into_iter().map(|line| Line::from(span(format!(" {line}"), look.error()))));
     } else if let Some((host, wanted, available)) = &estimate.tightest {

@@ -17,8 +17,6 @@ pub struct Order {
     pub ids: Vec<u32>,
     /// version of the book that it is of
     pub version: u64,
-    /// largest bandwidth of all rows, bytes per second; NaN without
-    pub largest: f64,
     column: Column,
     descending: bool,
     filter: String,
@@ -27,7 +25,7 @@ pub struct Order {
 impl Default for Order {
     fn default() -> Self {
         // No book has counted so far.
-        Self { ids: Vec::new(), version: u64::MAX, largest: f64::NAN, column: Column::Kind, descending: false, filter: String::new() }
+        Self { ids: Vec::new(), version: u64::MAX, column: Column::Kind, descending: false, filter: String::new() }
     }
 }
 
@@ -38,15 +36,16 @@ impl Order {
     }
 }
 
-/// Put the rows of a book into order; about 20 ms for a million.
+/// Put the rows of a book into order; some 10 ms for a million as they are, 50 ms by a column.
 pub fn make(book: &Book, asked: &Asked<'_>) -> Order {
     let filter = Filter::of(asked.filter);
     let mut ids = natural(book);
-    let largest = ids.iter().map(|&id| book.row(id).bandwidth).filter(|rate| rate.is_finite()).fold(f64::NAN, f64::max);
-    ids.retain(|&id| {
-        let row = book.row(id);
-        row.n > 0 && filter.takes(book, row)
-    });
+    if book.gone > 0 || !filter.0.is_empty() {
+        ids.retain(|&id| {
+            let row = book.row(id);
+            row.n > 0 && filter.takes(book, row)
+        });
+    }
     if asked.column == Column::Kind {
         if asked.descending {
             ids.reverse();
@@ -58,7 +57,7 @@ pub fn make(book: &Book, asked: &Asked<'_>) -> Order {
         keyed.sort_unstable();
         ids = keyed.into_iter().map(|key| ids[(key & u64::from(u32::MAX)) as usize]).collect();
     }
-    Order { ids, version: book.version, largest, column: asked.column, descending: asked.descending, filter: asked.filter.to_owned() }
+    Order { ids, version: book.version, column: asked.column, descending: asked.descending, filter: asked.filter.to_owned() }
 }
 
 /// Classes, then single fits, each by kind and key.

@@ -87,7 +87,7 @@ impl Field {
             Self::Pattern(Pattern::FanIn) => "fan_in: several ranks send to one at once",
             Self::Pattern(Pattern::FanOut) => "fan_out: one rank sends to several at once",
             Self::Pattern(Pattern::Relay) => "relay: every rank passes on to the one a shift further",
-            Self::Pattern(Pattern::Custom) => "custom: the transfers of a pattern file",
+            Self::Pattern(Pattern::Custom) => "custom: the transfers of a pattern file (--pattern-file)",
             Self::Ranks => "ranks that take part, such as 0-3,7",
             Self::Sizes => "message sizes, such as 4KiB..64MiB (×4 steps) or 4KiB,1MiB",
             Self::Peers => "which ranks a fan's peers are, seen from its root",

@@ -156,3 +156,40 @@ fn a_slow_host_is_told_once() {
     assert_eq!(insight.findings().classes, 2);
     assert!(insight.findings().pairs.is_empty());
 }
+
+#[test]
+fn all_cells_at_once_are_as_one_by_one() {
+    let mut random = fastrand::Rng::with_seed(5);
+    let n = 24;
+    let node_of: Vec<usize> = (0..n).map(|rank| rank / 4).collect();
+    let mut cells = Vec::new();
+    for (from, to) in (0..n).flat_map(|from| (0..n).map(move |to| (from, to))) {
+        let class = crate::topology::path_of(&node_of, from, to);
+        let rate = match random.u32(..20) {
+            0 => None,
+            1 => Some(f64::NAN),
+            2 => Some(1e9),
+            _ => Some(5e9 + random.f64() * 1e9),
+        };
+        let slow = if to == 7 { 0.3 } else { 1.0 };
+        cells.push((class, from, to, rate.map(|rate| rate * slow), rate.is_none() && random.bool()));
+    }
+    let mut grown = Insight::new(node_of.clone());
+    for &(class, from, to, rate, failed) in &cells {
+        grown.set(class, from, to, rate, failed);
+    }
+    let mut built = Insight::build(node_of, cells.iter().copied());
+    for round in 0..3 {
+        grown.settle();
+        built.settle();
+        assert_eq!(grown.findings(), built.findings(), "{round}");
+        assert!(!built.findings().lines.is_empty() && built.suspects() == grown.suspects());
+        assert_eq!((grown.measured(), grown.failed(9)), (built.measured(), built.failed(9)));
+        // And they go on alike.
+        for &(class, from, to, ..) in cells.iter().skip(round * 17).take(60) {
+            let rate = Some(4e9 + random.f64() * 3e9);
+            grown.set(class, from, to, rate, false);
+            built.set(class, from, to, rate, false);
+        }
+    }
+}

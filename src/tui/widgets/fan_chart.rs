@@ -49,7 +49,9 @@ pub fn draw(chart: &FanChart<'_>, area: Rect, buffer: &mut Buffer) {
     let axes = Axes { plot, widths: (widths.0 as f64, widths.1 as f64), most };
     let dim = chart.theme.style("ui.text.dim");
     let mut behind = Dots::new(plot);
-    chart.others.iter().for_each(|points| axes.curve(points, &mut behind));
+    for points in &chart.others {
+        axes.curve(points, &mut behind);
+    }
     behind.draw(None, chart.theme.style("curve.other"), buffer);
     for (points, style, glyph) in [(&chart.back, chart.theme.style("curve.back"), "○"), (&chart.chosen, chart.theme.style("curve"), "●")]
     {
@@ -113,8 +115,12 @@ impl Axes {
 
     fn curve(&self, points: &Points, dots: &mut Dots) {
         let known: Vec<(usize, usize)> = points.iter().filter(|(_, rate)| rate.is_finite()).map(|&(w, rate)| self.dot(w, rate)).collect();
-        known.iter().for_each(|&dot| dots.set(dot));
-        known.windows(2).for_each(|pair| dots.line(pair[0], pair[1]));
+        for &dot in &known {
+            dots.set(dot);
+        }
+        for pair in known.windows(2) {
+            dots.line(pair[0], pair[1]);
+        }
     }
 }
 

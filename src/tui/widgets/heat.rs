@@ -10,7 +10,7 @@ use crate::tui::theme::Theme;
 /// The style of a value between a low and a high end, both above 0; `None` where colours are too few, or without ends.
 pub fn style(theme: &Theme, value: f64, (low, high): (f64, f64)) -> Option<Style> {
     let ramp = Ramp::new(Map::Sequential, theme.level());
-    if !ramp.fills() || !(value.is_finite() && low.is_finite() && high.is_finite()) {
+    if ![value, low, high].into_iter().all(f64::is_finite) || !ramp.fills() {
         return None;
     }
     // What is all alike is painted as good.

@@ -11,7 +11,7 @@ use toposcope::sweep::Probe;
 use toposcope::topology::Placement;
 use toposcope::units::parse_ranks;
 
-use super::{LIMIT, calibrated, good, wanted};
+use super::{LIMIT, calibrated, good, timed, wanted};
 use crate::place::mpi::{Mpi, with_both};
 use crate::place::{Place, kill, until};
 
@@ -88,7 +88,7 @@ fn one_kill(mpi: &Mpi, victim: Victim, random: &mut fastrand::Rng) -> Told {
     assert!(after.starts_with(&before));
     let recorded = store::read(&place.session()).unwrap();
     let kept: usize =
-        recorded.records.iter().map(|record| if let Event::ProbeDone { samples, .. } = &record.event { samples.len() } else { 0 }).sum();
+        recorded.records.iter().map(|record| if let Event::ProbeDone { samples, .. } = &record.event { timed(samples) } else { 0 }).sum();
 
     // Who, where and during which probe, what is kept, and how to go on.
     let message = ran.stderr;
@@ -108,7 +108,7 @@ fn one_kill(mpi: &Mpi, victim: Victim, random: &mut fastrand::Rng) -> Told {
     // An event is in the file a moment before the guard knows of it.
     let told: Option<usize> = message.lines().find_map(|line| line.trim_start().split_once(" completed samples are in ")?.0.parse().ok());
     let last = recorded.records.iter().rev().find_map(|record| match &record.event {
-        Event::ProbeDone { samples, .. } => Some(samples.len()),
+        Event::ProbeDone { samples, .. } => Some(timed(samples)),
         _ => None,
     });
     assert!(told == Some(kept) || told == kept.checked_sub(last.unwrap_or(0)), "{kept} are:\n{message}");

@@ -46,7 +46,8 @@ pub fn twelve_rates_are_what_was_set(toposcope: &Path) {
 
     let calibration = read_calibration(&out).unwrap();
     assert_eq!(calibration.topology.hosts, ["node1", "node2", "node3", "node4"]);
-    assert_eq!(calibration.samples.len(), 12 * 4 * 6);
+    // What ran together and was checked alone has further takes.
+    assert_eq!(calibration.samples.iter().filter(|sample| sample.take == 0 && !sample.warmup).count(), 12 * 4 * 6);
     assert!(calibration.samples.iter().all(|sample| sample.status == Status::Ok));
     let model = calibration.to_model();
     let rate = |from, to| model.cells.get(Cell { pattern: Pattern::Peer, from, to }, LARGE).unwrap().bandwidth();
@@ -126,8 +127,9 @@ pub fn a_pulled_cable_is_a_lost_rank_and_the_rest_is_measured(toposcope: &Path) 
     let ended = records.iter().any(|record| matches!(&record.event, Event::SweepEnded { outcome: Outcome::Complete, .. }));
     assert!(ended, "{:?}", records.last());
 
-    let samples = read_calibration(&out).unwrap().samples;
-    assert_eq!(samples.len(), 12 * 3 * 3, "every repeat has a state");
+    let mut samples = read_calibration(&out).unwrap().samples;
+    samples.retain(|sample| !sample.warmup);
+    assert_eq!(samples.iter().filter(|sample| sample.take == 0).count(), 12 * 3 * 3, "every repeat has a state");
     for sample in &samples {
         let gone = sample.from == 3 || sample.to == 3;
         assert!(sample.status == Status::Ok || (gone && sample.status == Status::Timeout), "{sample:?}");

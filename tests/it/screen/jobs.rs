@@ -35,7 +35,18 @@ fn start(place: &Place, words: &[&str], arguments: &str) -> Term {
 
 fn samples(place: &Place) -> usize {
     let records = store::read(&place.session()).unwrap().records;
-    records.iter().map(|record| if let Event::ProbeDone { samples, .. } = &record.event { samples.len() } else { 0 }).sum()
+    records
+        .iter()
+        .map(
+            |record| {
+                if let Event::ProbeDone { samples, .. } = &record.event {
+                    samples.iter().filter(|sample| !sample.warmup).count()
+                } else {
+                    0
+                }
+            },
+        )
+        .sum()
 }
 
 /// A sweep by keys, the matrix full, and out.
@@ -114,7 +125,7 @@ fn a_job_without_a_terminal_is_attached_to(mpi: &Mpi) {
     let mut first = attach(&place);
     first.see("start this sweep");
     // The form begins with the job's settings; what is typed into it wins.
-    first.press("kkkkkkkk ");
+    first.press("kkkkkkkkkk ");
     first.press("\x154KiB,64KiB\r");
     first.see("4KiB,64KiB");
     first.press("\r");
