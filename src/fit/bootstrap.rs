@@ -167,8 +167,8 @@ impl Confidence {
 
     /// Intervals of the line through the points; `None` where a size has fewer than [`FEWEST`] repeats.
     ///
-    /// Each interval holds the line's own number. The ends of a bandwidth may be infinite: larger messages took no longer within
-    /// the noise.
+    /// Each interval lies around the line's own number, so that of an α that came out as 0 it still says how large the true one may
+    /// be. The ends of a bandwidth may be infinite: larger messages took no longer within the noise.
     pub fn of_line(&self, points: &[Point], line: &Line) -> Option<LineIntervals> {
         if points.iter().any(|point| point.variance.is_none() || point.n < FEWEST) {
             return None;
@@ -177,11 +177,12 @@ impl Confidence {
         let terms = |number: fn((f64, f64)) -> f64| {
             points.iter().map(move |point| (number(free.influence(point)).powi(2) * point.variance.unwrap_or_default(), point.n))
         };
-        let around = |value: f64, half: f64| Interval { low: (value - half).max(0.0), high: (value + half).max(0.0) };
-        let alpha = around(free.alpha, self.half_width(terms(|(alpha, _)| alpha)));
-        let slope = around(free.slope, self.half_width(terms(|(_, slope)| slope)));
-        let bandwidth = Interval { low: slope.high.recip(), high: slope.low.recip() };
-        Some(LineIntervals { alpha: alpha.with(line.alpha), bandwidth: bandwidth.with(line.bandwidth) })
+        let around = |value: f64, half: f64| Interval { low: (value - half).max(0.0), high: value + half };
+        let alpha = around(line.alpha, self.half_width(terms(|(alpha, _)| alpha)));
+        let slope = around(line.bandwidth.recip(), self.half_width(terms(|(_, slope)| slope)));
+        // The reciprocal of a reciprocal may be another number in the last digit.
+        let bandwidth = Interval { low: slope.high.recip(), high: slope.low.recip() }.with(line.bandwidth);
+        Some(LineIntervals { alpha, bandwidth })
     }
 }
 
@@ -279,11 +280,14 @@ mod tests {
         let spread = |bytes: u64, off: f64| {
             Point::of(bytes, &mut (0..8).map(|i| bytes as f64 * 1e-9 * off * (0.97 + 0.01 * f64::from(i))).collect::<Vec<_>>())
         };
-        let points = [spread(1 << 20, 0.98), spread(1 << 24, 1.0), spread(1 << 28, 1.01)];
-        let line = Line::fit(&points).unwrap();
-        assert!(line.alpha.abs() < 1e-300);
-        let found = Confidence::new(0.95).of_line(&points, &line).unwrap();
-        assert!(found.alpha.low.abs() < 1e-300 && found.alpha.high > 0.0, "{found:?}");
-        assert!(found.bandwidth.contains(line.bandwidth) && found.bandwidth.low > 0.0, "{found:?}");
+        // (Of the second one even the upper end lies below 0 before what is not allowed is cut off.)
+        for off in [0.98, 0.7] {
+            let points = [spread(1 << 20, off), spread(1 << 24, 1.0), spread(1 << 28, 1.01)];
+            let line = Line::fit(&points).unwrap();
+            assert!(line.alpha.abs() < 1e-300);
+            let found = Confidence::new(0.95).of_line(&points, &line).unwrap();
+            assert!(found.alpha.low.abs() < 1e-300 && found.alpha.high > 1e-6, "{found:?}");
+            assert!(found.bandwidth.contains(line.bandwidth) && found.bandwidth.low > 0.0, "{found:?}");
+        }
     }
 }

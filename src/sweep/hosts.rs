@@ -97,7 +97,9 @@ fn between(hosts: &[Vec<u32>], both: bool, rng: &mut fastrand::Rng) -> Vec<(u32,
             let begin = pairs.len();
             for (a, b) in circle(hosts.len(), round) {
                 let met = |at: usize| hosts[b].get((at + shift) % largest).copied();
-                pairs.extend(hosts[a].iter().enumerate().filter_map(|(at, &one)| Some(turned((one, met(at)?), turn))));
+                // Half of them the other way around: a round loads both directions of a host alike.
+                let way = |at: usize| turn != (at % 2 == 1);
+                pairs.extend(hosts[a].iter().enumerate().filter_map(|(at, &one)| Some(turned((one, met(at)?), way(at)))));
             }
             rng.shuffle(&mut pairs[begin..]);
         }
@@ -139,6 +141,8 @@ mod tests {
                 assert_eq!(ranks.len(), 32, "a whole round, nobody twice");
             }
         }
+        let out = |round: &[(u32, u32)]| round.iter().filter(|(a, _)| node_of[*a as usize] == 0).count();
+        assert!(parts[1].chunks(16).all(|round| out(round) == 4), "of a host's 8 members half send and half receive");
         assert_eq!(parts.map(|part| part.len() / 16), [2 * 7, 2 * 24]);
     }
 }

@@ -62,25 +62,18 @@ struct HostLoad<'a> {
 
 impl Load for HostLoad<'_> {
     fn add(&mut self, flows: &[(usize, usize)]) -> bool {
-        let host = |rank: usize| self.hosts.node_of.get(rank).copied();
-        let (mut sends, mut receives) = (Vec::new(), Vec::new());
+        // Called for every pair that waits, round after round: nothing is allocated.
+        let hosts = &self.hosts.node_of;
         for &(from, to) in flows {
-            let (Some(from), Some(to)) = (host(from), host(to)) else { return false };
-            sends.push(from);
-            receives.push(to);
-            if from == to {
-                // Within the host: memory is read and written, whoever else comes by.
-                if self.sends[from] || self.receives[from] {
-                    return false;
-                }
-            } else if self.sends[from] || self.receives[to] {
+            let (Some(&from), Some(&to)) = (hosts.get(from), hosts.get(to)) else { return false };
+            // Within a host both: memory is read and written, whoever else comes by.
+            if self.sends[from] || self.receives[to] {
                 return false;
             }
         }
-        for (list, busy, free) in [(sends, &mut self.sends, 0), (receives, &mut self.receives, 1)] {
-            for host in list {
-                self.free[free] -= usize::from(!busy[host]);
-                busy[host] = true;
+        for &(from, to) in flows {
+            for (busy, host, free) in [(&mut self.sends, hosts[from], 0), (&mut self.receives, hosts[to], 1)] {
+                self.free[free] -= usize::from(!std::mem::replace(&mut busy[host], true));
             }
         }
         true

@@ -5,6 +5,11 @@ use crate::sample::{MoverKind, Pattern};
 /// Most timed repeats of a pair and size, and most untimed ones: the raw samples are kept, and one probe is one message.
 pub const MOST_REPEATS: u32 = 100_000;
 
+/// Fewest repeats that have a 95 % interval of their median.
+pub const FEWEST: u32 = 6;
+/// Targets from which on each gets the fewest repeats: their number tells more than a better interval, and all samples are kept.
+const MANY: usize = 1 << 16;
+
 /// Whether messages come from memory or from cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -150,6 +155,26 @@ impl SweepSettings {
         if self.ranks.is_empty() { (0..world).collect() } else { self.ranks.clone() }
     }
 
+    /// Repeats that each of `targets` gets of a size before its interval decides: of the largest the fewest that have one, of
+    /// smaller ones more.
+    ///
+    /// A fit's slope rests on all sizes whose bytes outweigh its latency. Its error for the time spent is least when repeats go with
+    /// one over the square root of what they cost; below the 16th part of the largest that would be more than their share of the
+    /// error is worth. From the 256th part on time is mostly latency: such sizes are many, and tell it together.
+    pub fn batch(&self, bytes: u64, targets: usize) -> u32 {
+        if self.ci <= 0.0 {
+            return self.repeats;
+        }
+        let largest = self.sizes.last().copied().unwrap_or(bytes);
+        let wanted = match largest / bytes.max(1) {
+            _ if targets > MANY => FEWEST,
+            0..4 => FEWEST,
+            16..256 => 24,
+            _ => 16,
+        };
+        self.repeats.min(wanted)
+    }
+
     /// Bytes of each arena (a rank has two: one it sends from, one it receives into).
     ///
     /// `cache` is the last-level cache in bytes, or 0 if unknown. Never smaller than one window of the largest size.
@@ -185,5 +210,15 @@ mod tests {
         settings.sizes = vec![1 << 30];
         settings.buffers = Buffers::Rotate;
         assert_eq!(settings.arena_bytes(32 << 20), 4 << 30);
+    }
+
+    #[test]
+    fn sizes_get_repeats_by_what_they_cost_and_a_fixed_number_is_that_number() {
+        let settings = |ci, repeats| SweepSettings { sizes: vec![4096, 1 << 28], ci, repeats, ..SweepSettings::default() };
+        let sizes = [1 << 28, 1 << 26, 1 << 24, 1 << 22, 1 << 20, 4096];
+        assert_eq!(sizes.map(|bytes| settings(0.05, 40).batch(bytes, 256)), [6, 16, 24, 24, 16, 16]);
+        assert_eq!(sizes.map(|bytes| settings(0.05, 40).batch(bytes, 1 << 20)), [6; 6], "a million targets");
+        assert_eq!(sizes.map(|bytes| settings(0.05, 10).batch(bytes, 256)), [6, 10, 10, 10, 10, 10], "never more than told");
+        assert_eq!(sizes.map(|bytes| settings(0.0, 40).batch(bytes, 256)), [40; 6]);
     }
 }

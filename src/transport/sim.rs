@@ -1,14 +1,14 @@
 //! Ranks of a described fabric: nothing moves, times come from the fabric's fair shares, on a clock of their own.
 //!
-//! A round costs virtual time as the real engines spend it: the order, empty round trips, untimed windows, a handshake and an
-//! acknowledgement for each repeat, the check of the payload. Probes of a round load the fabric together for all of their
-//! time, a probe's own transfers until each is complete.
+//! A round costs virtual time as the real engines spend it: the order, empty round trips, untimed windows, an acknowledgement for
+//! each window, and a handshake before what is timed, or before each repeat of several transfers. Probes of a round load the
+//! fabric together for all of their time, a probe's own transfers until each is complete.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::timed::{PINGS, batch, untimed};
+use super::timed::{batch, pings, untimed};
 use super::{Collector, End, Engine, Order, ProbeReport, Repeat, Report, Setup, TransportError};
 use crate::fabric::{Demand, Fabric, Route, Transfer, completions, shares};
 use crate::sample::{EngineKind, MoverKind, Pattern};
@@ -68,9 +68,13 @@ impl Sim {
         let one = window_times(order, own, others);
         let longest = one.iter().copied().fold(0.0, f64::max);
         let step = own.iter().map(|way| way.step).fold(0.0, f64::max);
-        let fans_out = own.iter().filter(|way| way.from == own[0].from).count() as f64;
-        let mut time = DISPATCH + PINGS as f64 * 2.0 * step * fans_out;
-        let shortest = one.iter().copied().fold(f64::INFINITY, f64::min);
+        // Of one transfer the first untimed window is announced, the others, and the timed ones; several start together each time,
+        // agree on the windows, and leave together.
+        let alone = matches!(probe.target.pattern(), Pattern::Peer | Pattern::Local);
+        let starts = if alone { 2 + u32::from(untimed(order) > 1) } else { untimed(order) + probe.repeats + 2 };
+        let mut time = DISPATCH + round_trips(own, pings(order)) + 2.0 * step * f64::from(starts);
+        // A sender sees its window's acknowledgement, too.
+        let shortest = own.iter().zip(&one).map(|(way, one)| one + way.step).fold(f64::INFINITY, f64::min);
         let windows = if longest.is_finite() { batch(Duration::from_secs_f64(shortest)) } else { 1 };
         let rounds = (0..untimed(order)).map(|_| (1, false)).chain((0..order.probe.repeats).map(|_| (windows, true)));
         let (mut warmups, mut timed) = (0, 0);
@@ -78,7 +82,7 @@ impl Sim {
             let factor = self.fabric.noise().map_or(1.0, |noise| noise.factor(&mut self.rng));
             let seconds: Vec<f64> = own.iter().zip(&one).map(|(way, &one)| self.slowed(way, one) * factor * windows as f64).collect();
             let last = seconds.iter().copied().fold(0.0, f64::max);
-            time += 3.0 * step + last + step * (windows - 1) as f64;
+            time += last + step * windows as f64;
             if time > order.timeout || !last.is_finite() {
                 let silent = own.iter().zip(&one).find(|(_, one)| !one.is_finite()).map_or(own[0].from, |(way, _)| way.from);
                 report.end = End::Timeout(format!(
@@ -107,8 +111,7 @@ impl Sim {
                 warmups += 1;
             }
         }
-        // The check is one more message.
-        (report, time + 2.0 * step + longest / f64::from(order.window.max(1)))
+        (report, time)
     }
 
     /// The first rank of a probe that stops answering in it.
@@ -141,6 +144,17 @@ struct Way {
     /// an empty message's way, seconds
     step: f64,
     flaky: Option<(f64, f64)>,
+}
+
+/// Seconds of the empty round trips of a probe's transfers, one after another wherever they have a rank in common.
+fn round_trips(own: &[Way], pings: usize) -> f64 {
+    let mut free: BTreeMap<usize, f64> = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    for way in own.iter().filter(|way| way.from != way.to && seen.insert((way.from, way.to))) {
+        let at = [way.from, way.to].iter().filter_map(|rank| free.get(rank)).copied().fold(0.0, f64::max);
+        free.extend([way.from, way.to].map(|rank| (rank, at + 2.0 * way.step * pings as f64)));
+    }
+    free.into_values().fold(0.0, f64::max)
 }
 
 /// Seconds of one window of each transfer of a probe, while the others of its round flow all the time.
@@ -312,6 +326,25 @@ rate = \"6GB/s\"
         assert_eq!((reports[0].repeats.len(), reports[0].repeats.iter().filter(|repeat| repeat.warmup).count()), (4, 1));
         let clock = sim.clock().unwrap();
         assert!(clock > 5.0 * first(&reports[0], 0) && clock < 0.02, "{clock}");
+    }
+
+    #[test]
+    fn a_probe_takes_the_steps_of_the_real_engines() {
+        let mut sim = sim("");
+        let (one, step) = (20e-6 + f64::from(1 << 20) / 5e9, 20e-6);
+        round(&mut sim, &[peer(0, 2)]);
+        // Order and report; 8 empty round trips; the handshakes before the first window and the timed ones; 1 + 3 windows.
+        let expected = 2.0 * DISPATCH + 2.0 * step * (8.0 + 2.0) + 4.0 * (one + step);
+        assert!((sim.clock().unwrap() / expected - 1.0).abs() < 1e-9, "{:?} {expected}", sim.clock());
+        // Of short messages more round trips, and 4 windows before the timed ones, two of them in front of a handshake. A window and its
+        // acknowledgement take 20.4 µs, so that 5 make 100 µs.
+        let before = sim.clock().unwrap();
+        let short = Probe { bytes: 4096, ..peer(0, 1) };
+        let (reports, _) = round(&mut sim, &[short]);
+        let (one, step) = (10e-6 + 4096.0 / 10e9, 10e-6);
+        assert!(reports[0].repeats.iter().filter(|repeat| !repeat.warmup).all(|repeat| repeat.messages == 5), "{reports:?}");
+        let expected = 2.0 * DISPATCH + 2.0 * step * (16.0 + 3.0) + (4.0 + 3.0 * 5.0) * (one + step);
+        assert!(((sim.clock().unwrap() - before) / expected - 1.0).abs() < 1e-9, "{} {expected}", sim.clock().unwrap() - before);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! The timed region of one transfer alone (`peer`, `local`), written once for all engines.
 //!
 //! A repeat begins when the receiver has said that it is ready, and ends when the receiver has said that every byte is
-//! there; half the median empty round trip, measured just before, is taken off for each acknowledgement (Hoefler & Belli,
-//! SC'15; ucx #10184 shows what sender-side completion reports instead). No barrier, no allocation, no log inside.
+//! there, and with it that it is ready for the next one; half the median empty round trip, measured just before, is taken off
+//! for each acknowledgement (Hoefler & Belli, SC'15; ucx #10184 shows what sender-side completion reports instead). No barrier,
+//! no allocation, no log inside. The payload is checked once a probe, in the first of the windows that are not timed.
 
 use std::time::{Duration, Instant};
 
@@ -12,13 +13,16 @@ use crate::sample::Pattern;
 use crate::sweep::Buffers;
 
 /// A sample lasts at least this long, so that the clock's resolution (tens of ns) is below a thousandth of it.
-pub(super) const LONG_ENOUGH: Duration = Duration::from_micros(200);
+pub(super) const LONG_ENOUGH: Duration = Duration::from_micros(100);
 /// Windows of at most this many bytes are short: many of them make a sample.
 const SHORT: u64 = 256 << 10;
 /// Windows in one sample at most.
 const MOST_WINDOWS: u64 = 10_000;
-/// Empty round trips measured before each probe.
-pub(super) const PINGS: usize = 32;
+/// Empty round trips measured before each probe of short windows, whose time is mostly latency; and before one of long windows.
+const PINGS: [usize; 2] = [16, 8];
+/// Windows before the timed ones: of short ones so many that the shortest tells how many make a sample, whatever the scheduler
+/// did to the others; of long ones the one that is checked.
+const UNTIMED: [u32; 2] = [4, 1];
 
 /// What one side of a probe brings home.
 #[derive(Debug, Default)]
@@ -99,11 +103,6 @@ impl Slots {
     pub(super) const fn window(&self) -> Window {
         self.window
     }
-
-    /// One message, for the check.
-    pub(super) fn single(&self) -> Window {
-        Window { count: 1, ..self.window }
-    }
 }
 
 fn sender(
@@ -114,9 +113,15 @@ fn sender(
     deadline: Instant,
     outcome: &mut Outcome,
 ) -> Result<(), Stop> {
-    let half = half_round_trip(endpoint, to, deadline)?;
+    let half = half_round_trip(endpoint, to, pings(order), deadline)?;
     let mut shortest = Duration::MAX;
     for repeat in 0..untimed(order) {
+        match repeat {
+            0 => announce(endpoint, to, 1, deadline)?,
+            // The receiver has checked the first one.
+            1 => announce(endpoint, to, u64::from(untimed(order) - 1), deadline)?,
+            _ => {}
+        }
         let spent = send_windows(endpoint, to, &mut slots, 1, deadline)?;
         shortest = shortest.min(spent);
         if repeat < order.warmup {
@@ -124,21 +129,23 @@ fn sender(
         }
     }
     let windows = batch(shortest);
+    announce(endpoint, to, windows * u64::from(order.probe.repeats), deadline)?;
     for repeat in 0..order.probe.repeats {
         let spent = send_windows(endpoint, to, &mut slots, windows, deadline)?;
         outcome.repeats.push(told(order, repeat, windows, spent, half));
         outcome.done += 1;
     }
-    // The check: one more message, untimed, into a cleared buffer.
-    endpoint.await_notice(to, deadline)?;
-    endpoint.notify(to, 0, deadline)?;
-    endpoint.send(to, slots.single(), deadline)
+    Ok(())
 }
 
-/// Send `windows` windows; the time from the start to the last acknowledgement.
-fn send_windows(endpoint: &mut impl Endpoint, to: usize, slots: &mut Slots, windows: u64, deadline: Instant) -> Result<Duration, Stop> {
+/// Say how many windows come next, and wait until the receiver is ready for them.
+fn announce(endpoint: &mut impl Endpoint, to: usize, windows: u64, deadline: Instant) -> Result<(), Stop> {
     endpoint.notify(to, windows, deadline)?;
-    endpoint.await_notice(to, deadline)?;
+    endpoint.await_notice(to, deadline).map(drop)
+}
+
+/// Send `windows` windows; the time from the start to the last acknowledgement, with which the receiver is ready for more.
+fn send_windows(endpoint: &mut impl Endpoint, to: usize, slots: &mut Slots, windows: u64, deadline: Instant) -> Result<Duration, Stop> {
     let start = Instant::now();
     for _ in 0..windows {
         endpoint.send(to, slots.take(), deadline)?;
@@ -155,27 +162,38 @@ fn receiver(
     deadline: Instant,
     outcome: &mut Outcome,
 ) -> Result<(), Stop> {
-    answer_round_trips(endpoint, from, deadline)?;
-    for _ in 0..untimed(order) + order.probe.repeats {
-        let windows = endpoint.await_notice(from, deadline)?;
-        endpoint.notify(from, 0, deadline)?;
-        for _ in 0..windows {
-            endpoint.receive(from, slots.take(), deadline)?;
-            endpoint.notify(from, 0, deadline)?;
-        }
+    answer_round_trips(endpoint, from, pings(order), deadline)?;
+    // The check: the first window, untimed, into a cleared buffer.
+    let checked = slots.window();
+    endpoint.clear(0, checked);
+    receive_windows(endpoint, from, &mut slots, deadline)?;
+    outcome.corrupt = endpoint.verify(from, 0, checked).err();
+    if untimed(order) > 1 {
+        receive_windows(endpoint, from, &mut slots, deadline)?;
     }
-    endpoint.clear(0, slots.single());
+    receive_windows(endpoint, from, &mut slots, deadline)
+}
+
+/// Receive as many windows as the sender announces.
+fn receive_windows(endpoint: &mut impl Endpoint, from: usize, slots: &mut Slots, deadline: Instant) -> Result<(), Stop> {
+    let windows = endpoint.await_notice(from, deadline)?;
     endpoint.notify(from, 0, deadline)?;
-    endpoint.await_notice(from, deadline)?;
-    endpoint.receive(from, slots.single(), deadline)?;
-    outcome.corrupt = endpoint.verify(from, 0, slots.single()).err();
+    for _ in 0..windows {
+        endpoint.receive(from, slots.take(), deadline)?;
+        endpoint.notify(from, 0, deadline)?;
+    }
     Ok(())
 }
 
 fn local(endpoint: &mut impl Endpoint, order: &Order, mut slots: Slots, deadline: Instant, outcome: &mut Outcome) -> Result<(), Stop> {
     let mut shortest = Duration::MAX;
+    let checked = slots.window();
+    endpoint.clear(0, checked);
     for repeat in 0..untimed(order) {
         let spent = copy_windows(endpoint, &mut slots, 1, deadline)?;
+        if repeat == 0 {
+            outcome.corrupt = endpoint.verify(endpoint.rank(), 0, checked).err();
+        }
         shortest = shortest.min(spent);
         if repeat < order.warmup {
             outcome.repeats.push(Repeat { warmup: true, ..told(order, repeat, 1, spent, Duration::ZERO) });
@@ -187,9 +205,6 @@ fn local(endpoint: &mut impl Endpoint, order: &Order, mut slots: Slots, deadline
         outcome.repeats.push(told(order, repeat, windows, spent, Duration::ZERO));
         outcome.done += 1;
     }
-    endpoint.clear(0, slots.single());
-    endpoint.copy(slots.single(), deadline)?;
-    outcome.corrupt = endpoint.verify(endpoint.rank(), 0, slots.single()).err();
     Ok(())
 }
 
@@ -216,25 +231,26 @@ fn told(order: &Order, repeat: u32, windows: u64, spent: Duration, half: Duratio
 }
 
 /// The other side of `half_round_trip`.
-pub(super) fn answer_round_trips(endpoint: &mut impl Endpoint, from: usize, deadline: Instant) -> Result<(), Stop> {
-    for _ in 0..PINGS {
+pub(super) fn answer_round_trips(endpoint: &mut impl Endpoint, from: usize, pings: usize, deadline: Instant) -> Result<(), Stop> {
+    for _ in 0..pings {
         endpoint.await_notice(from, deadline)?;
         endpoint.notify(from, 0, deadline)?;
     }
     Ok(())
 }
 
-/// Half of the median empty round trip to a rank that answers.
-pub(super) fn half_round_trip(endpoint: &mut impl Endpoint, to: usize, deadline: Instant) -> Result<Duration, Stop> {
-    let mut trips = [Duration::ZERO; PINGS];
-    for trip in &mut trips {
+/// Half of the median of so many empty round trips to a rank that answers.
+pub(super) fn half_round_trip(endpoint: &mut impl Endpoint, to: usize, pings: usize, deadline: Instant) -> Result<Duration, Stop> {
+    let mut trips = [Duration::ZERO; PINGS[0]];
+    let trips = &mut trips[..pings.min(PINGS[0])];
+    for trip in &mut *trips {
         let start = Instant::now();
         endpoint.notify(to, 0, deadline)?;
         endpoint.await_notice(to, deadline)?;
         *trip = start.elapsed();
     }
     trips.sort_unstable();
-    Ok(trips[PINGS / 2] / 2)
+    Ok(trips.get(trips.len() / 2).copied().unwrap_or_default() / 2)
 }
 
 /// What of `spent` was the acknowledgements' of `windows` windows, seconds. At most half: on their way there, bytes take no
@@ -244,11 +260,19 @@ pub(super) fn taken_off(spent: Duration, half: Duration, windows: u64) -> f64 {
     (half.as_secs_f64() * windows as f64).min(spent.as_secs_f64() / 2.0)
 }
 
-/// Windows before the timed ones, the same on both sides. The first pays for connections and registration; of short ones
-/// there are enough that the shortest tells how many make a sample, whatever the scheduler did to the others.
+/// Which of two constants holds for a probe; both sides must agree, hence by its bytes.
+const fn kind(order: &Order) -> usize {
+    if order.probe.bytes.saturating_mul(order.window as u64) <= SHORT { 0 } else { 1 }
+}
+
+/// Empty round trips measured before a probe, the same on both sides.
+pub(super) const fn pings(order: &Order) -> usize {
+    PINGS[kind(order)]
+}
+
+/// Windows before the timed ones, the same on both sides. The first pays for connections and registration, and is checked.
 pub(super) fn untimed(order: &Order) -> u32 {
-    let short = order.probe.bytes.saturating_mul(u64::from(order.window)) <= SHORT;
-    order.warmup + if short { 4 } else { 1 }
+    order.warmup.max(UNTIMED[kind(order)])
 }
 
 /// Windows in one sample, given what one took.

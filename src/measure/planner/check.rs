@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::stop::{FEWEST, Stat, batch};
+use super::stop::Stat;
 use super::{Ask, Planner, Stage, words};
 use crate::sample::Pattern;
-use crate::sweep::{Item, Knowledge};
+use crate::sweep::{FEWEST, Item, Knowledge};
 use crate::topology::PathClass;
 
 /// A rate below this share of what is usual in its class is suspect.
@@ -225,7 +225,7 @@ impl Planner {
         let mut queue: Vec<Item> = chosen.collect();
         queue.extend(suspects.into_iter().rev().map(|(_, item)| item));
         for item in &queue {
-            let repeats = self.ledger.entry(*item).taken.min(batch(&self.settings));
+            let repeats = self.ledger.entry(*item).taken.min(self.batch(item.size));
             self.extra[usize::from(item.size)] += u64::from(repeats) * self.work.width(item.target as usize) as u64;
         }
         self.check = Some(Check { queue, usual, state: State::Next, slow: Vec::new() });
@@ -259,7 +259,7 @@ impl Planner {
         // Its take may have been superseded since: what it shared is known by now.
         let round = (entry.round as usize).checked_sub(1)?;
         let before = self.ledger.stat(item)?;
-        let until = entry.taken.min(batch(&self.settings));
+        let until = entry.taken.min(self.batch(item.size));
         self.ledger.new_take(item, entry.take.saturating_add(1));
         check.state = State::Alone { item, until, before, round };
         Some(vec![Ask { item, repeats: until }])

@@ -17,17 +17,13 @@ use std::rc::Rc;
 
 use check::{Check, Slow};
 use ledger::{Ledger, missing};
-use stop::{batch, enough, more};
+use stop::{enough, more};
 
 use crate::sweep::{Done, Enough, Item, Knowledge, Pass, Probe, Rules, SweepSettings, Target, Work, coverage};
 use crate::topology::Topology;
 
 /// Times that what was disturbed is measured again together with others before it is measured alone.
 const TRUST: u32 = 6;
-
-/// Repeats of a probe besides warm-ups and timed ones: the first, which tells how many messages make a sample, and the one
-/// that is verified.
-const UNTIMED: u32 = 2;
 
 /// Where the sweep is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -211,7 +207,7 @@ impl Planner {
     /// Repeats that a target and size still gets in a stage.
     fn wanted(&self, item: Item, stage: Stage) -> u32 {
         let entry = self.ledger.entry(item);
-        let until = if stage == Stage::First { 1 } else { batch(&self.settings) };
+        let until = if stage == Stage::First { 1 } else { self.batch(item.size) };
         let short = self.ledger.missing(item) + until.saturating_sub(entry.taken);
         if entry.settled {
             0
@@ -232,7 +228,7 @@ impl Planner {
     /// As many of `wanted` repeats as half the probe's time holds, at least one.
     fn fitting(&self, item: Item, wanted: u32) -> u32 {
         let Some(one) = self.pace(item) else { return wanted };
-        let room = self.settings.timeout / 2.0 / one.max(1e-9) - f64::from(self.settings.warmup + UNTIMED);
+        let room = self.settings.timeout / 2.0 / one.max(1e-9) - f64::from(self.untimed());
         wanted.min(room.clamp(1.0, f64::from(u32::MAX)) as u32)
     }
 
@@ -242,7 +238,17 @@ impl Planner {
         let number = self.work.find(&probe.target).map(|number| number as u32);
         let size = self.settings.sizes.iter().position(|&bytes| bytes == probe.bytes).map(|size| size as u8);
         let one = number.zip(size).and_then(|(target, size)| self.pace(Item { target, size })).unwrap_or(0.0);
-        self.settings.timeout.max(2.0 * one * f64::from(self.settings.warmup + UNTIMED + 1))
+        self.settings.timeout.max(2.0 * one * f64::from(self.untimed() + 1))
+    }
+
+    /// Repeats of a probe of long messages before the timed ones: one is checked in any case.
+    fn untimed(&self) -> u32 {
+        self.settings.warmup.max(1)
+    }
+
+    /// Repeats that a size gets before its interval is looked at.
+    fn batch(&self, size: u8) -> u32 {
+        self.settings.batch(self.settings.sizes[usize::from(size)], self.work.len())
     }
 
     /// Measure these again, alone and before anything else: every size of the sweep, or one. How many repeats that is at least.
@@ -263,7 +269,7 @@ impl Planner {
                     let item = Item { target: number as u32, size: size as u8 };
                     self.ledger.new_take(item, take);
                     self.urgent.push_back(item);
-                    repeats += u64::from(batch(&self.settings)) * self.work.width(number) as u64;
+                    repeats += u64::from(self.batch(item.size)) * self.work.width(number) as u64;
                 }
             }
         }
@@ -375,7 +381,7 @@ impl Planner {
         let whole = !self.ledger.has_holes(item);
         let why = enough(&self.settings, taken, width).filter(|_| whole);
         // What does not answer is not asked for ever.
-        let hopeless = whole && taken >= batch(&self.settings) && series.iter().all(Vec::is_empty);
+        let hopeless = whole && taken >= self.batch(item.size) && series.iter().all(Vec::is_empty);
         let entry = self.ledger.entry_mut(item);
         entry.settled = why.is_some() || hopeless;
         why

@@ -1,10 +1,8 @@
 //! When a target has enough repeats: sequential stopping by the interval of the median (Hoefler & Belli, SC'15, rule 5 ff.).
 
 use crate::fit::{median, median_interval};
-use crate::sweep::{Enough, SweepSettings};
+use crate::sweep::{Enough, FEWEST, SweepSettings};
 
-/// Fewest values that have a 95 % interval.
-pub(super) const FEWEST: u32 = 6;
 /// Fewest values whose interval leaves the extremes out: from here on more values make it narrower.
 const NARROWER: u32 = 11;
 
@@ -38,11 +36,6 @@ impl Stat {
     pub fn slower_than(&self, other: &Self) -> bool {
         self.median > 1.1 * other.median && self.low > other.high
     }
-}
-
-/// Repeats that a target gets at once after the first pass.
-pub(super) fn batch(settings: &SweepSettings) -> u32 {
-    if settings.ci > 0.0 { settings.repeats.min(FEWEST) } else { settings.repeats }
 }
 
 /// Whether `taken` repeats are enough, given the widest interval of a target's series; `None` to go on.
@@ -85,7 +78,6 @@ mod tests {
 
     #[test]
     fn further_repeats_are_as_many_as_may_be_needed() {
-        assert_eq!((batch(&settings(0.05, 40)), batch(&settings(0.05, 3)), batch(&settings(0.0, 40))), (6, 3, 40));
         // Between 7 and 10 values the interval stays the extremes.
         assert_eq!(more(&settings(0.05, 40), 6, 0.06), 5);
         assert_eq!(more(&settings(0.05, 40), 11, 0.06), 5);

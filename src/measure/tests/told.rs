@@ -115,8 +115,8 @@ impl Engine for Told {
                     spent += seconds;
                     report.repeats.push(Repeat { flow, repeat, warmup, messages: 1, seconds, ack_seconds: 0.0 });
                 }
-                // Warm-up, the first and the verified message, as real engines have them.
-                longest = longest.max(spent + one * f64::from(order.warmup + 2));
+                // At least one message before the timed ones, as real engines have it.
+                longest = longest.max(spent + one * f64::from(order.warmup.max(1)));
             }
             self.reports.push_back(Report::Probe(report));
         }

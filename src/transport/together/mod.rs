@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use start::{Word, nanoseconds};
 
 use super::endpoint::{News, Stop, Together, Window};
-use super::timed::{Outcome, Slots, answer_round_trips, half_round_trip, untimed};
+use super::timed::{Outcome, Slots, answer_round_trips, half_round_trip, pings, untimed};
 use super::{Flow, Order};
 use crate::sample::Pattern;
 use crate::sweep::{Buffers, Probe, Target};
@@ -35,7 +35,7 @@ pub(super) fn run(endpoint: &mut impl Together, order: &Order, buffers: Buffers,
     let mut outcome = Outcome::default();
     let flows = Flow::all(&order.probe);
     let slots = Slots::new(order, endpoint.arena(), buffers);
-    let halves = match round_trips(endpoint, &flows, deadline) {
+    let halves = match round_trips(endpoint, &flows, pings(order), deadline) {
         Ok(halves) => halves,
         Err((stop, with)) => return Outcome { stop: Some(stop), missing: format!("rank {with}"), ..outcome },
     };
@@ -53,14 +53,14 @@ pub(super) fn run(endpoint: &mut impl Together, order: &Order, buffers: Buffers,
 
 /// Half the median empty round trip of each transfer that this rank sends, by the transfer's number; one pair at a time, in
 /// an order that all ranks know. Of those that fail, the rank that did not answer.
-fn round_trips(endpoint: &mut impl Together, flows: &[Flow], deadline: Instant) -> Result<Vec<Duration>, (Stop, usize)> {
+fn round_trips(endpoint: &mut impl Together, flows: &[Flow], pings: usize, deadline: Instant) -> Result<Vec<Duration>, (Stop, usize)> {
     let rank = endpoint.rank();
     let mut halves = vec![Duration::ZERO; flows.len()];
     for flow in flows.iter().filter(|flow| !flow.is_local() && flow.twin == 0) {
         if flow.from == rank {
-            halves[flow.number] = half_round_trip(endpoint, flow.to, deadline).map_err(|stop| (stop, flow.to))?;
+            halves[flow.number] = half_round_trip(endpoint, flow.to, pings, deadline).map_err(|stop| (stop, flow.to))?;
         } else if flow.to == rank {
-            answer_round_trips(endpoint, flow.from, deadline).map_err(|stop| (stop, flow.from))?;
+            answer_round_trips(endpoint, flow.from, pings, deadline).map_err(|stop| (stop, flow.from))?;
         }
     }
     for flow in flows.iter().filter(|flow| flow.twin > 0) {
@@ -168,8 +168,13 @@ impl<'a, E: Together> Part<'a, E> {
         if let (Pattern::FanIn, Some(send)) = (self.pattern, self.sends.first()) {
             self.endpoint.notify(self.coordinator, Word::Half(nanoseconds(send.half)).encode(), self.deadline)?;
         }
+        // The check: the first window of every transfer, untimed, into cleared buffers.
+        let checked = self.landing();
+        for &(flow, window) in &checked {
+            self.endpoint.clear(flow.lane, window);
+        }
         for repeat in 0..untimed(self.order) {
-            let ran = self.repeat(1, Slots::take);
+            let ran = self.repeat(1);
             if let (Ok(()), Some(started)) = (&ran, self.started) {
                 let shortest = self.sends.iter().filter_map(|send| Some(send.done?.saturating_duration_since(started))).min();
                 self.fastest = self.fastest.min(shortest.unwrap_or(Duration::MAX));
@@ -178,23 +183,25 @@ impl<'a, E: Together> Part<'a, E> {
                 self.tell(outcome, repeat, true, 1);
             }
             ran?;
+            if repeat == 0 {
+                self.verify(&checked, outcome);
+            }
         }
         let windows = self.agree()?;
         for repeat in 0..self.order.probe.repeats {
-            let ran = self.repeat(windows, Slots::take);
+            let ran = self.repeat(windows);
             // Of a repeat that hangs those transfers count that were complete.
             self.tell(outcome, repeat, false, windows);
             ran?;
             outcome.root_seconds.extend(self.root_seconds(windows));
             outcome.done += 1;
         }
-        self.check(outcome)?;
         // Nobody leaves before all are done, so that nothing is on its way to a rank that listens no more.
         self.start()
     }
 
-    /// One repeat of this many windows of every transfer; `first` says where the first one lies.
-    fn repeat(&mut self, windows: u64, first: impl Fn(&mut Slots) -> Window) -> Result<(), Stop> {
+    /// One repeat of this many windows of every transfer.
+    fn repeat(&mut self, windows: u64) -> Result<(), Stop> {
         for send in &mut self.sends {
             (send.left, send.done) = (windows, None);
         }
@@ -203,11 +210,11 @@ impl<'a, E: Together> Part<'a, E> {
         self.started = None;
         for receive in &mut self.receives {
             receive.left = windows;
-            self.endpoint.post(receive.flow.number, first(&mut receive.slots))?;
+            self.endpoint.post(receive.flow.number, receive.slots.take())?;
         }
         self.start()?;
         for send in &mut self.sends {
-            self.endpoint.launch(send.flow.number, first(&mut send.slots))?;
+            self.endpoint.launch(send.flow.number, send.slots.take())?;
         }
         while self.open > 0 {
             self.step()?;
@@ -293,21 +300,18 @@ impl<'a, E: Together> Part<'a, E> {
         Ok(())
     }
 
-    /// The check: one more message of every transfer, untimed, into cleared buffers.
-    fn check(&mut self, outcome: &mut Outcome) -> Result<(), Stop> {
-        let copies = self.sends.iter().filter(|send| send.flow.is_local()).map(|send| (send.flow, send.slots.single()));
-        let landing: Vec<(Flow, Window)> =
-            self.receives.iter().map(|receive| (receive.flow, receive.slots.single())).chain(copies).collect();
-        for &(flow, window) in &landing {
-            self.endpoint.clear(flow.lane, window);
-        }
-        self.repeat(1, |slots| slots.single())?;
-        for (flow, window) in landing {
+    /// Where the next window of each transfer into this rank lands.
+    fn landing(&self) -> Vec<(Flow, Window)> {
+        let copies = self.sends.iter().filter(|send| send.flow.is_local()).map(|send| (send.flow, send.slots.window()));
+        self.receives.iter().map(|receive| (receive.flow, receive.slots.window())).chain(copies).collect()
+    }
+
+    fn verify(&mut self, landed: &[(Flow, Window)], outcome: &mut Outcome) {
+        for &(flow, window) in landed {
             if let Err(wrong) = self.endpoint.verify(flow.from, flow.lane, window) {
                 outcome.corrupt.get_or_insert(format!("{}→{}: {wrong}", flow.from, flow.to));
             }
         }
-        Ok(())
     }
 
     /// What has not come, in words.
