@@ -181,6 +181,10 @@ impl Model {
                 if let Some(sweep) = &mut self.sweep {
                     sweep.reason = plain(reason);
                     sweep.probes.clear();
+                    if *outcome == Outcome::Complete {
+                        // Intervals were narrow enough before the most that was asked for.
+                        sweep.progress.iter_mut().for_each(|progress| progress.wanted = progress.done);
+                    }
                 }
                 self.set_running(Running::Ended(*outcome))
             }

@@ -47,7 +47,10 @@ fn matrix(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
     let bytes = if key.metric == Metric::SmallTime { key.small } else { key.bytes };
     let what = if bytes == 0 { "nothing measured yet".to_owned() } else { format_size(bytes) };
     let mut title = vec![what];
-    title.extend(scene.model.sweep.as_ref().map(|sweep| format!("median of {}", sweep.settings.repeats)));
+    title.extend(scene.model.sweep.as_ref().map(|sweep| match sweep.settings.ci {
+        ci if ci > 0.0 => format!("median within {:.0} %", ci * 100.0),
+        _ => format!("median of {}", sweep.settings.repeats),
+    }));
     let lost: Vec<usize> = scene.model.lost.keys().copied().collect();
     if !lost.is_empty() {
         title.push(format!("lost {}", format_ranks(&lost)));
