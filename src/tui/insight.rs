@@ -246,7 +246,8 @@ impl Insight {
 }
 
 fn skew_key(from: usize, to: usize, rate: f64, back: f64) -> (u64, usize, usize) {
-    let amount = (rate / back).ln().abs().to_bits();
+    // The same bits from either end, so that what one direction put in the other one finds again.
+    let amount = (rate.max(back) / rate.min(back)).ln().to_bits();
     // The slow direction first; of equals, the lower rank.
     if rate < back || (rate.to_bits() == back.to_bits() && from < to) { (amount, from, to) } else { (amount, to, from) }
 }
