@@ -29,7 +29,7 @@ fn settings() -> impl Strategy<Value = SweepSettings> {
     (patterns, sizes, 1_u32..12, prop::bool::ANY, 0_usize..3, any::<u64>()).prop_map(|(patterns, sizes, repeats, interval, pairs, seed)| {
         let transfers = [(0, 0, 1), (0, 1, 0), (3, 1, 0)].map(|(set, from, to)| Transfer { set, from, to }).to_vec();
         let ci = if interval { 0.05 } else { 0.0 };
-        SweepSettings { patterns, sizes, repeats, ci, pairs, seed, transfers, ..SweepSettings::default() }
+        SweepSettings { patterns, sizes, transfers, pairs, repeats, ci, seed, ..SweepSettings::default() }
     })
 }
 
