@@ -25,6 +25,7 @@ test: setup ## all tests, the MPI and network ones included
 test-mpi: mpich
 	TOPOSCOPE_MPICH_BIN="$(CURDIR)/$(MPICH_TARGET)/debug/toposcope" MPICC=$$(.ci/setup --print openmpi) \
 	    $(CARGO) test --locked --features mpi -- --skip netlab::
+	MPICC=$$(.ci/setup --print mpich) $(CARGO) test --locked --features mpi --target-dir $(MPICH_TARGET) --test it engine::
 	MPICC=$$(.ci/setup --print openmpi) $(CARGO) test --locked --features mpi --test it netlab:: -- --test-threads=1
 
 mpich: ## the program built for MPICH, in target/mpich

@@ -88,8 +88,8 @@ fn picture(global: &super::args::Global, model: &Model, wanted: &Wanted) -> Resu
     };
     let settings = model.sweep.as_ref().map_or_else(|| model.header.settings.clone(), |sweep| sweep.settings.clone());
     let movers = vec![settings.mover];
-    let named = |tab: &Tab| tab.title().eq_ignore_ascii_case(&wanted.tab);
-    let Some(tab) = Tab::ALL.into_iter().find(named) else {
+    let chosen = |tab: &Tab| tab.title().eq_ignore_ascii_case(&wanted.tab);
+    let Some(tab) = Tab::ALL.into_iter().find(chosen) else {
         let names: Vec<String> = Tab::ALL.iter().map(|tab| tab.title().to_lowercase()).collect();
         bail!("--tab: {:?} is not one of {}", wanted.tab, names.join(", "));
     };

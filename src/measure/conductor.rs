@@ -408,7 +408,8 @@ impl<'a> Conductor<'a> {
         self.blemished |= samples.iter().any(|sample| sample.status != Status::Ok);
         let mut enough = None;
         if let Some(active) = &mut self.sweep {
-            let longest = report.repeats.iter().map(|repeat| repeat.seconds + repeat.ack_seconds).reduce(f64::max);
+            let longest =
+                report.repeats.iter().filter(|repeat| !repeat.warmup).map(|repeat| repeat.seconds + repeat.ack_seconds).reduce(f64::max);
             if longest.is_some() {
                 active.hung.remove(&probe.target);
             } else if matches!(report.end, End::Timeout(_)) {

@@ -181,7 +181,7 @@ impl Model {
                 if let Some(sweep) = &mut self.sweep {
                     sweep.reason = plain(reason);
                     sweep.probes.clear();
-                    if *outcome == Outcome::Complete {
+                    if *outcome == Outcome::Complete && sweep.settings.ci > 0.0 {
                         // Intervals were narrow enough before the most that was asked for.
                         sweep.progress.iter_mut().for_each(|progress| progress.wanted = progress.done);
                     }

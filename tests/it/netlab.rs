@@ -91,6 +91,7 @@ fn a_command_that_takes_too_long_is_ended() {
 
 /// Every limit has a rate of its own, so that a rate tells which of them bound.
 #[test]
+#[cfg_attr(not(feature = "mpi"), ignore = "measures rates: make test runs it alone, with the rest of the laboratory")]
 fn eight_hosts_behind_a_trunk_get_what_was_set() {
     let Some(lab) = Lab::with_trunk(4, 4) else { return };
     for host in 1..=8 {

@@ -59,6 +59,12 @@ struct Late {
 /// Long beside everything else here.
 const LATE: Duration = Duration::from_millis(200);
 
+impl Late {
+    fn moved(&self, window: Window) -> Window {
+        if self.lies { Window { bytes: 0, ..window } } else { window }
+    }
+}
+
 impl Endpoint for Late {
     fn rank(&self) -> usize {
         self.own.rank()
@@ -79,13 +85,13 @@ impl Endpoint for Late {
         self.own.await_notice(from, deadline)
     }
     fn send(&mut self, to: usize, window: Window, deadline: Instant) -> Result<(), Stop> {
-        self.own.send(to, window, deadline)
+        self.own.send(to, self.moved(window), deadline)
     }
     fn receive(&mut self, from: usize, window: Window, deadline: Instant) -> Result<(), Stop> {
         self.own.receive(from, window, deadline)
     }
     fn copy(&mut self, window: Window, deadline: Instant) -> Result<(), Stop> {
-        self.own.copy(window, deadline)
+        self.own.copy(self.moved(window), deadline)
     }
     fn clear(&mut self, lane: usize, window: Window) {
         self.own.clear(lane, window);
@@ -103,7 +109,7 @@ impl Together for Late {
         self.own.post(flow, window)
     }
     fn launch(&mut self, flow: usize, window: Window) -> Result<(), Stop> {
-        let window = if self.lies { Window { bytes: 0, ..window } } else { window };
+        let window = self.moved(window);
         if self.by.is_zero() {
             return self.own.launch(flow, window);
         }
@@ -330,11 +336,17 @@ fn a_wrong_payload_is_found_in_whatever_transfer_it_is() {
 fn bytes_of_an_earlier_probe_are_not_taken_for_those_of_this_one() {
     let setup = Setup { buffers: Buffers::Reuse, ..setup(1 << 20, 2) };
     let mut agents = agents(3, &setup);
-    for order in [fan_in(1, 0, &[1, 2]), group(2, Group::custom(1), &[(1, 1), (1, 2)])] {
+    let orders = [
+        (fan_in(1, 0, &[1, 2]), "1→0: byte 0"),
+        (group(2, Group::custom(1), &[(1, 1), (1, 2)]), "1→1: byte 0"),
+        (pair(3, Pattern::Peer, 1, 0), "rank 0: byte 0"),
+        (pair(4, Pattern::Local, 1, 1), "rank 1: byte 0"),
+    ];
+    for (mut order, told) in orders {
+        agents[1].endpoint().lies = false;
         whole(&order, &measured(&mut agents, &order));
-    }
-    agents[1].endpoint().lies = true;
-    for (order, told) in [(fan_in(3, 0, &[1, 2]), "1→0: byte 0"), (group(4, Group::custom(1), &[(1, 1), (1, 2)]), "1→1: byte 0")] {
+        agents[1].endpoint().lies = true;
+        order.probe.id += 10;
         let (_, each) = obeyed(&mut agents, &order.probe.ranks(), &order);
         let corrupt = |report: &ProbeReport| matches!(&report.end, End::Corrupt(reason) if reason.contains(told));
         assert!(each.iter().any(corrupt), "{each:?}");

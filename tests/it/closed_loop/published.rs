@@ -54,7 +54,7 @@ fn two_hosts_of_h20_come_back_with_the_pairs_that_lie_furthest_apart() {
     }
 }
 
-/// "Multi-node (2 x 8 H20, RoCE 8 x 200 Gb/s per node, node_path_of(8), 16 processes)".
+/// "Multi-node (2 x 8 H20, RoCE 8 x 200 Gb/s per node, `node_path_of(8)`, 16 processes)".
 #[test]
 fn two_hosts_of_the_calibration_thread_come_back_with_their_spread() {
     let fits = sweep(&shipped("h20-2x8-pr8966"), &calibration(0.05), true).fits();
@@ -68,7 +68,7 @@ fn two_hosts_of_the_calibration_thread_come_back_with_their_spread() {
     near("fastest", spread.max / 1e9, 24.5, 0.03);
 }
 
-/// The root's median over the roots, GB/s: (width, fan_out, fan_in).
+/// The root's median over the roots, GB/s: (width, `fan_out`, `fan_in`).
 #[test]
 fn fans_of_two_hosts_of_h20_move_what_their_roots_moved() {
     for (peers, path, published) in [

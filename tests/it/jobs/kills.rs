@@ -15,10 +15,10 @@ use super::{LIMIT, calibrated, good, timed, wanted};
 use crate::place::mpi::{Mpi, with_both};
 use crate::place::{Place, kill, until};
 
-/// 54 probes with 270 samples, a few seconds.
+/// 36 probes with 270 samples, a few seconds.
 const SWEEP: &str = "--sizes 16KiB,256KiB,1MiB --repeats 10 --arena 8M";
 const SIZES: [u64; 3] = [16 << 10, 256 << 10, 1 << 20];
-const PROBES: usize = 54;
+const PROBES: usize = 36;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Victim {
