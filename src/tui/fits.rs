@@ -12,7 +12,7 @@ pub use classes::ClassFit;
 pub use row::{Column, Id, Row, key_text};
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use super::state::FitsPanel;
@@ -59,8 +59,8 @@ pub struct Book {
     world: usize,
     /// how far the first pass over all cells is; `None` before it begins
     pass: Option<usize>,
-    /// cells that have changed behind the pass
-    cells: HashSet<Cell>,
+    /// cells that have changed since the pass began, each once
+    cells: Queue,
     /// groups that have changed; all of them before the pass
     groups: BTreeSet<Group>,
     /// rows that have no fit any more
@@ -87,6 +87,46 @@ pub struct Detail {
     pub pooled: Option<(usize, usize)>,
 }
 
+/// Cells to look at, in the order in which they changed.
+#[derive(Default)]
+struct Queue {
+    cells: VecDeque<Cell>,
+    /// of each kind of pair, which of `from * world + to` wait; empty before the first
+    waiting: [Vec<bool>; 3],
+}
+
+impl Queue {
+    /// Wait, unless it does already.
+    fn push(&mut self, cell: Cell, world: usize) {
+        let Some(slot) = slot(cell.pattern) else { return };
+        let waiting = &mut self.waiting[slot];
+        if waiting.is_empty() {
+            *waiting = vec![false; world * world];
+        }
+        if let Some(waits) = waiting.get_mut(cell.from * world + cell.to).filter(|waits| !**waits) {
+            *waits = true;
+            self.cells.push_back(cell);
+        }
+    }
+
+    fn pop(&mut self, world: usize) -> Option<Cell> {
+        let cell = self.cells.pop_front()?;
+        if let Some(waits) = slot(cell.pattern).and_then(|slot| self.waiting[slot].get_mut(cell.from * world + cell.to)) {
+            *waits = false;
+        }
+        Some(cell)
+    }
+
+    fn len(&self) -> usize {
+        self.cells.len()
+    }
+}
+
+/// Which kind of pair a pattern is; `None` for patterns of groups.
+fn slot(pattern: Pattern) -> Option<usize> {
+    PAIRS.iter().position(|(of, _)| *of == pattern)
+}
+
 impl Book {
     /// Nothing fitted yet.
     pub fn new(model: &Model) -> Self {
@@ -102,7 +142,7 @@ impl Book {
             confidence: Confidence::new(0.95),
             world: topology.world(),
             pass: None,
-            cells: HashSet::new(),
+            cells: Queue::default(),
             groups: BTreeSet::new(),
             gone: 0,
             largest: f64::NAN,
@@ -123,7 +163,7 @@ impl Book {
         self.order = Order::default();
         (self.pass, self.waited) = (None, f64::INFINITY);
         (self.gone, self.largest) = (0, f64::NAN);
-        self.cells.clear();
+        self.cells = Queue::default();
         self.groups.clear();
         self.version += 1;
     }
@@ -134,7 +174,11 @@ impl Book {
             Change::Cleared => self.forget(),
             // Before the pass nothing is fitted, and the pass will come by.
             _ if self.pass.is_none() => {}
-            Change::Cells { cells, .. } => self.cells.extend(cells.iter().copied()),
+            Change::Cells { cells, .. } => {
+                for &cell in cells {
+                    self.cells.push(cell, self.world);
+                }
+            }
             Change::Group { group, .. } => {
                 self.groups.insert(group.clone());
             }
@@ -286,15 +330,11 @@ impl Book {
                 return;
             }
         }
-        if !self.cells.is_empty() {
-            let mut cells = std::mem::take(&mut self.cells).into_iter();
-            while let Some(cell) = cells.next() {
-                self.fit_cell(model, cell);
-                count += 1;
-                if over(count) {
-                    self.cells = cells.collect();
-                    return;
-                }
+        while let Some(cell) = self.cells.pop(self.world) {
+            self.fit_cell(model, cell);
+            count += 1;
+            if over(count) {
+                return;
             }
         }
         while let Some(cell) = self.pass.and_then(|at| self.cell_of(at)) {
@@ -328,7 +368,7 @@ impl Book {
         if sizes.len() < 2 {
             return;
         }
-        let Some(slot) = PAIRS.iter().position(|(pattern, _)| *pattern == cell.pattern) else { return };
+        let Some(slot) = slot(cell.pattern) else { return };
         let (kind, from, to) = (PAIRS[slot].1, cell.from as u32, cell.to as u32);
         let id = if kind == Kind::Local { Id::Rank(from) } else { Id::Pair(from, to) };
         let mut points: Vec<Point> = sizes.iter().map(|size| Point::of(size.bytes, &mut size.times())).filter(Point::is_timed).collect();
