@@ -62,51 +62,17 @@ pub fn middle(sorted: &[f64]) -> f64 {
 ///
 /// Ranks floor((n − z√n)/2) and ceil(1 + (n + z√n)/2), counted from 1 and kept within 1..n.
 pub fn median_interval(values: &[f64], confidence: f64) -> Option<Interval> {
-    summary(values, confidence)?.1
-}
-
-/// Half the width of the median's interval, as a share of the median: what sequential stopping waits for.
-///
-/// `None` below [`FEWEST`] values, or when the median is not above 0.
-pub fn relative_half_width(values: &[f64], confidence: f64) -> Option<f64> {
-    let (median, interval) = summary(values, confidence)?;
-    let interval = interval?;
-    (median > 0.0).then(|| (interval.high - interval.low) / (2.0 * median))
-}
-
-/// Whether measuring may stop: at least [`FEWEST`] values, and an interval within `target` (0.05) of the median on each side.
-pub fn enough(values: &[f64], confidence: f64, target: f64) -> bool {
-    relative_half_width(values, confidence).is_some_and(|width| width <= target)
-}
-
-/// The median and, from [`FEWEST`] values on, its interval; `None` when empty.
-fn summary(values: &[f64], confidence: f64) -> Option<(f64, Option<Interval>)> {
     let n = values.len();
+    if n < FEWEST {
+        return None;
+    }
+    let z = Normal::standard().inverse_cdf(f64::midpoint(1.0, confidence));
+    let spread = z * (n as f64).sqrt();
+    let low = ((n as f64 - spread) / 2.0).floor().max(1.0) as usize;
+    let high = (1.0 + f64::midpoint(n as f64, spread)).ceil().min(n as f64) as usize;
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
-    let interval = (n >= FEWEST).then(|| {
-        let z = Normal::standard().inverse_cdf(f64::midpoint(1.0, confidence));
-        let spread = z * (n as f64).sqrt();
-        let low = ((n as f64 - spread) / 2.0).floor().max(1.0) as usize;
-        let high = (1.0 + f64::midpoint(n as f64, spread)).ceil().min(n as f64) as usize;
-        Interval { low: sorted[low - 1], high: sorted[high - 1] }
-    });
-    (n > 0).then(|| (middle(&sorted), interval))
-}
-
-/// Harmonic mean of rates, which is the rate of the whole when each moved the same amount. NaN when empty.
-///
-/// A rate of 0 makes the mean 0: the whole never ends.
-pub fn harmonic_mean(rates: &[f64]) -> f64 {
-    if rates.is_empty() {
-        return f64::NAN;
-    }
-    rates.len() as f64 / rates.iter().map(|rate| 1.0 / rate).sum::<f64>()
-}
-
-/// The smallest value: of times, what the link can do. NaN when empty.
-pub fn minimum(values: &[f64]) -> f64 {
-    values.iter().copied().fold(f64::NAN, f64::min)
+    Some(Interval { low: sorted[low - 1], high: sorted[high - 1] })
 }
 
 /// Which values are outliers, in the order given. They are to be flagged, never dropped: the median bears them.
@@ -154,31 +120,6 @@ mod tests {
     }
 
     #[test]
-    fn measuring_stops_at_the_wanted_width_and_never_below_six_values() {
-        let values: Vec<f64> = (0..8).map(|step| 100.0 + f64::from(step)).collect();
-        assert!(close(relative_half_width(&values, 0.95).unwrap(), 3.5 / 103.5));
-        assert!(enough(&values, 0.95, 0.034));
-        assert!(!enough(&values, 0.95, 0.033));
-        assert!(!enough(&[1.0; 5], 0.95, 0.5));
-        assert!(enough(&[1.0; 6], 0.95, 0.0));
-        assert_eq!(relative_half_width(&[0.0; 6], 0.95), None);
-    }
-
-    #[test]
-    fn a_mean_of_rates_is_the_rate_of_the_whole() {
-        // One gigabyte at 10 GB/s and one at 40 GB/s: 2 GB in 0.125 s.
-        assert!(close(harmonic_mean(&[10.0, 40.0]), 16.0));
-        assert!(harmonic_mean(&[]).is_nan());
-        assert!(harmonic_mean(&[0.0, 40.0]).abs() < 1e-300);
-    }
-
-    #[test]
-    fn the_minimum_is_the_smallest() {
-        assert!(close(minimum(&[3.0, 1.0, 2.0]), 1.0));
-        assert!(minimum(&[]).is_nan());
-    }
-
-    #[test]
     fn one_late_repeat_is_flagged_and_the_others_are_not() {
         let flags = outliers(&[10.0, 10.1, 9.9, 10.2, 25.0, 9.8, 10.0]);
         assert_eq!(flags, [false, false, false, false, true, false, false]);
@@ -209,14 +150,6 @@ mod tests {
         fn the_unit_does_not_change_what_is_flagged(values in prop::collection::vec(1.0f64..100.0, 6..40)) {
             let scaled: Vec<f64> = values.iter().map(|value| value * 1024.0).collect();
             prop_assert_eq!(outliers(&values), outliers(&scaled));
-        }
-
-        #[test]
-        fn the_harmonic_mean_is_at_most_the_arithmetic_one(rates in prop::collection::vec(1e-3f64..1e12, 1..40)) {
-            let mean = rates.iter().sum::<f64>() / rates.len() as f64;
-            let harmonic = harmonic_mean(&rates);
-            prop_assert!(harmonic <= mean * (1.0 + 1e-9));
-            prop_assert!(harmonic >= minimum(&rates) * (1.0 - 1e-9));
         }
     }
 }

@@ -73,11 +73,6 @@ impl Metric {
         matches!(self, Self::DuplexRatio)
     }
 
-    /// True if more is better.
-    pub const fn more_is_better(self) -> bool {
-        matches!(self, Self::Bandwidth | Self::DuplexRatio)
-    }
-
     /// True if a value can be shown: finite, and above zero where the metric has no other meaning.
     pub fn accepts(self, value: f64) -> bool {
         value.is_finite() && (self == Self::Asymmetry || value > 0.0 || self == Self::Spread && value >= 0.0)

@@ -1,9 +1,9 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::sample::{Pattern, Sample, Status};
 use crate::sweep::{Group, Probe, Target};
 use crate::topology::Topology;
-use crate::transport::{End, ProbeReport};
+use crate::transport::{End, ProbeReport, Repeat};
 
 /// A state for every repeat of every transfer of a probe: those that were timed, and for the rest how the probe ended.
 /// Warm-ups, where they were timed, come first.
@@ -16,19 +16,24 @@ pub(super) fn of_report(probe: &Probe, topology: &Topology, report: &ProbeReport
     };
     let corrupt = matches!(report.end, End::Corrupt(_));
     let mut samples = Vec::with_capacity(report.repeats.len());
-    for (flow, &(from, to)) in probe.flows().iter().enumerate() {
-        let blank = labelled(probe, topology, from, to);
-        let own = || report.repeats.iter().filter(move |repeat| repeat.flow as usize == flow);
-        let timed = |repeat: &crate::transport::Repeat| Sample {
+    // By transfer, once: a relay of a thousand ranks has a thousand of them.
+    let mut repeats: Vec<&Repeat> = report.repeats.iter().collect();
+    repeats.sort_by_key(|repeat| (repeat.flow, !repeat.warmup, repeat.repeat));
+    let senders: HashMap<usize, usize> = probe.flows.iter().map(|&(from, to)| (to, from)).collect();
+    for (flow, (from, to)) in (0_u32..).zip(probe.flows()) {
+        let own = &repeats[repeats.partition_point(|repeat| repeat.flow < flow)..repeats.partition_point(|repeat| repeat.flow <= flow)];
+        let (warmups, own) = own.split_at(own.partition_point(|repeat| repeat.warmup));
+        let blank = labelled(probe, topology, &senders, from, to);
+        let timed = |repeat: &Repeat| Sample {
             messages: repeat.messages,
             seconds: Some(repeat.seconds),
             ack_seconds: Some(repeat.ack_seconds),
             status: Status::Ok,
             ..blank.clone()
         };
-        samples.extend(own().filter(|repeat| repeat.warmup).map(|repeat| Sample { repeat: repeat.repeat, warmup: true, ..timed(repeat) }));
+        samples.extend(warmups.iter().map(|repeat| Sample { repeat: repeat.repeat, warmup: true, ..timed(repeat) }));
         for index in 0..probe.repeats {
-            let found = own().find(|repeat| !repeat.warmup && repeat.repeat == index).map(timed);
+            let found = own.binary_search_by_key(&index, |repeat| repeat.repeat).ok().map(|at| timed(own[at]));
             let whole = found.is_some() && !corrupt;
             samples.push(Sample {
                 repeat: probe.first_repeat + index,
@@ -64,8 +69,8 @@ pub(super) fn series(probe: &Probe, samples: &[Sample]) -> Vec<Vec<f64>> {
     }
 }
 
-/// A sample of a probe's transfer with all that is known beforehand.
-fn labelled(probe: &Probe, topology: &Topology, from: usize, to: usize) -> Sample {
+/// A sample of a probe's transfer with all that is known beforehand. `senders` tells from whom each rank receives.
+fn labelled(probe: &Probe, topology: &Topology, senders: &HashMap<usize, usize>, from: usize, to: usize) -> Sample {
     let path = topology.path(from, to);
     let mut sample = Sample::blank(probe.target.pattern(), from, to, probe.bytes, path);
     sample.take = probe.take;
@@ -75,8 +80,7 @@ fn labelled(probe: &Probe, topology: &Topology, from: usize, to: usize) -> Sampl
         sample.width = root.map(|_| peers.len());
         sample.peers.clone_from(peers);
         if *pattern == Pattern::Relay {
-            let source = probe.flows.iter().find(|&&(_, receiver)| receiver == from).map(|&(sender, _)| sender);
-            sample.receive_path = source.map(|source| topology.path(source, from));
+            sample.receive_path = senders.get(&from).map(|&source| topology.path(source, from));
             sample.send_path = Some(path);
         }
     }
@@ -87,7 +91,6 @@ fn labelled(probe: &Probe, topology: &Topology, from: usize, to: usize) -> Sampl
 mod tests {
     use super::*;
     use crate::sweep::Cell;
-    use crate::transport::Repeat;
 
     fn statuses(done: u32, end: End) -> Vec<Status> {
         let probe = Probe { first_repeat: 2, ..Probe::pair(0, Cell { pattern: Pattern::Peer, from: 0, to: 1 }, 8, 3) };

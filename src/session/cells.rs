@@ -1,6 +1,6 @@
 use std::collections::{HashMap, HashSet};
 
-use crate::fit::{Interval, median, median_interval};
+use crate::fit::{Interval, median, median_interval, outliers};
 use crate::sample::{Sample, Status};
 use crate::sweep::{Cell, Enough};
 
@@ -32,7 +32,7 @@ impl Shot {
             ack_seconds: sample.ack_seconds.unwrap_or(f64::NAN),
             isolated: sample.isolated,
             warmup: sample.warmup,
-            outlier: sample.outlier,
+            outlier: false,
             status: sample.status,
             reason: sample.reason.as_deref().map(Into::into),
         }
@@ -140,9 +140,19 @@ impl SizeCell {
 
     /// Bring the summary up to date; once a probe, since it sorts.
     fn summarise(&mut self) {
+        flag_outliers(self.shots.iter_mut().filter(|shot| shot.take == self.take));
         let mut times = self.times();
         self.count = times.len();
         self.median = median(&mut times);
+    }
+}
+
+/// Flag which of these are outliers among the good ones: derived from the samples, whatever a file says.
+pub(super) fn flag_outliers<'a>(shots: impl Iterator<Item = &'a mut Shot>) {
+    let (mut good, times): (Vec<&mut Shot>, Vec<f64>) =
+        shots.filter_map(|shot| shot.seconds_per_message().map(|time| (shot, time))).unzip();
+    for (shot, far) in good.iter_mut().zip(outliers(&times)) {
+        shot.outlier = far;
     }
 }
 

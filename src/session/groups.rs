@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::cells::{Shot, severity};
+use super::cells::{Shot, flag_outliers, severity};
 use crate::fit::median;
 use crate::sample::{Sample, Status};
 use crate::sweep::{Enough, Group};
@@ -79,6 +79,16 @@ impl GroupSize {
     /// Fans: all bytes of a repeat over the root's median time, bytes per second; NaN if no repeat is good.
     pub fn aggregate(&self, group: &Group) -> f64 {
         self.bytes as f64 * group.peers.len() as f64 / median(&mut self.root_times())
+    }
+
+    /// Flag what lies far from its own transfer's other samples; once a probe.
+    fn flag_outliers(&mut self) {
+        let newest = self.take;
+        let mut flows: BTreeMap<(usize, usize), Vec<&mut Shot>> = BTreeMap::new();
+        for shot in self.shots.iter_mut().filter(|shot| shot.shot.take == newest) {
+            flows.entry((shot.from, shot.to)).or_default().push(&mut shot.shot);
+        }
+        flows.into_values().for_each(|shots| flag_outliers(shots.into_iter()));
     }
 
     fn push(&mut self, shot: GroupShot) {
@@ -167,6 +177,7 @@ impl Groups {
                 shot: Shot::of(sample),
             });
         }
+        size.flag_outliers();
         let warmups = samples.iter().filter(|sample| sample.warmup).count() as u64;
         self.samples = self.samples + samples.len() as u64 - warmups - forgotten;
     }

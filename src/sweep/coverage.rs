@@ -1,6 +1,7 @@
 use super::{SweepSettings, Work};
 use crate::sample::Pattern;
 use crate::topology::Topology;
+use crate::units::format_count;
 
 /// How much of all pairs a sweep measures that does not measure all, a line a pattern.
 pub fn coverage(settings: &SweepSettings, topology: &Topology) -> Vec<String> {
@@ -22,23 +23,10 @@ pub fn coverage(settings: &SweepSettings, topology: &Topology) -> Vec<String> {
             let ends = if pattern == Pattern::Duplex { 2 } else { 1 };
             let (each, exact) = (ends * some / ranks, (ends * some).is_multiple_of(ranks));
             let about = if exact { "" } else { "about " };
-            let (some, share, all) = (thousands(some), percent(some, all), thousands(all));
+            let (some, share, all) = (format_count(some), percent(some, all), format_count(all));
             format!("{}: {some} of {all} pairs ({share}), {about}{each} from each rank{parts}", pattern.name())
         })
         .collect()
-}
-
-/// `8,192`.
-fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 fn percent(some: u64, all: u64) -> String {

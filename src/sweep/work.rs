@@ -5,7 +5,7 @@ use super::hosts::ByHost;
 use super::sampled::sampled;
 use super::{Cell, Group, SweepSettings, Target, Transfer};
 use crate::sample::Pattern;
-use crate::topology::{PathClass, Topology};
+use crate::topology::{PathClass, Topology, path_of};
 
 /// Transfers of one target: (sender, receiver) each.
 pub type Flows = Vec<(usize, usize)>;
@@ -148,15 +148,9 @@ impl Work {
         self.node_of.get(rank).copied().unwrap_or(usize::MAX)
     }
 
-    /// Path class between two ranks, by the hosts' numbers: [`Topology::path`] compares names.
+    /// Path class between two ranks.
     pub fn path(&self, from: usize, to: usize) -> PathClass {
-        if from == to {
-            PathClass::Local
-        } else if self.host(from) == self.host(to) {
-            PathClass::IntraNode
-        } else {
-            PathClass::InterNode
-        }
+        path_of(&self.node_of, from, to)
     }
 
     /// The part that holds a target, and the target's number within it.

@@ -78,7 +78,9 @@ impl<E: Together> Agent<E> {
 
 fn end_of(outcome: &Outcome, order: &Order, rank: usize) -> End {
     match (&outcome.stop, &outcome.corrupt) {
-        (Some(Stop::Deadline), _) => End::Timeout(format!(
+        // Whatever came after: no repeat of this probe is good.
+        (_, Some(reason)) => End::Corrupt(format!("rank {rank}: {reason}")),
+        (Some(Stop::Deadline), None) => End::Timeout(format!(
             "rank {rank} saw no completion within {} s, {} of {} repeats done{}{}",
             order.timeout,
             outcome.done,
@@ -86,8 +88,24 @@ fn end_of(outcome: &Outcome, order: &Order, rank: usize) -> End {
             if outcome.missing.is_empty() { "" } else { "; missing: " },
             outcome.missing
         )),
-        (Some(Stop::Failed(reason)), _) => End::Waived(format!("rank {rank}: {reason}")),
-        (None, Some(reason)) => End::Corrupt(format!("rank {rank}: {reason}")),
+        (Some(Stop::Failed(reason)), None) => End::Waived(format!("rank {rank}: {reason}")),
         (None, None) => End::Complete,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Pattern;
+    use crate::sweep::{Cell, Probe};
+
+    #[test]
+    fn a_probe_that_hangs_after_wrong_bytes_is_told_as_wrong() {
+        let probe = Probe::pair(1, Cell { pattern: Pattern::Peer, from: 0, to: 1 }, 8, 3);
+        let order = Order { probe, window: 1, warmup: 1, timeout: 1.0 };
+        let hung = Outcome { stop: Some(Stop::Deadline), done: 1, ..Outcome::default() };
+        assert!(matches!(end_of(&hung, &order, 1), End::Timeout(reason) if reason.contains("1 of 3 repeats")));
+        let wrong = Outcome { corrupt: Some("byte 0".to_owned()), ..hung };
+        assert_eq!(end_of(&wrong, &order, 1), End::Corrupt("rank 1: byte 0".to_owned()));
     }
 }

@@ -64,9 +64,29 @@ pub fn format_ranks(ranks: &[usize]) -> String {
     parts.join(",")
 }
 
+/// A count with its thousands apart: `1,048,576`.
+pub fn format_count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn thousands_stand_apart() {
+        for (number, text) in [(0, "0"), (999, "999"), (8_192, "8,192"), (1_047_552, "1,047,552")] {
+            assert_eq!(format_count(number), text);
+        }
+    }
 
     #[test]
     fn escape_codes_lose_their_teeth() {

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use toposcope::export::{CALIBRATION_SCHEMA, Calibration, calibration, csv, read_calibration, write_calibration, write_csv};
 use toposcope::sample::Pattern;
-use toposcope::session::{EVENT_SCHEMA, HEADER_SCHEMA};
+use toposcope::session::{EVENT_SCHEMA, Event, HEADER_SCHEMA};
+use toposcope::sweep::Cell;
 
 use crate::made;
 
@@ -335,4 +336,27 @@ fn a_profile_for_taccl_has_its_matrices_receiver_first() {
     let beta = profile["node_betas_list"][0].as_f64().unwrap();
     assert!((beta - 104.86).abs() < 1.0, "{profile}");
     assert_eq!((&profile["gpus_per_node"], &profile["links"]), (&json!(2), &Value::Null));
+}
+
+#[test]
+fn what_lies_far_from_its_cell_is_flagged_and_stays_in_every_number() {
+    let mut records = made::records();
+    let mut late = 0;
+    for record in &mut records {
+        if let Event::ProbeDone { samples, .. } = &mut record.event
+            && (samples[0].pattern, samples[0].from, samples[0].to, samples[0].bytes, samples[0].take) == (Pattern::Peer, 0, 2, 4096, 0)
+        {
+            samples[3].seconds = samples[3].seconds.map(|seconds| 9.0 * seconds);
+            // A file may say anything; what counts are the samples.
+            samples[0].outlier = true;
+            late += 1;
+        }
+    }
+    assert_eq!(late, 1);
+    let written = calibration(&made::model(&records)).unwrap();
+    let flagged: Vec<_> = written.samples.iter().filter(|s| s.outlier).map(|s| (s.pattern, s.from, s.to, s.bytes, s.repeat)).collect();
+    assert_eq!(flagged, [(Pattern::Peer, 0, 2, 4096, 3)]);
+    let size = made::model(&records);
+    let size = size.cells.get(Cell { pattern: Pattern::Peer, from: 0, to: 2 }, 4096).unwrap();
+    assert_eq!((size.count, size.times().len()), (7, 7));
 }

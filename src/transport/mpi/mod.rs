@@ -142,7 +142,11 @@ impl Mpi {
 
     fn take(&mut self, message: ToRoot, reports: &mut Vec<Report>) {
         match message {
-            ToRoot::Done { rank, report } => reports.extend(self.collector.report(rank, report)),
+            ToRoot::Done { rank, report } => {
+                // Noted here: beside another rank's wrong bytes the whole does not tell it.
+                self.untidy |= matches!(report.end, End::Timeout(_));
+                reports.extend(self.collector.report(rank, report));
+            }
             ToRoot::Log { rank, lines } => reports.extend(lines.into_iter().map(|line| Report::Log { rank, line })),
             ToRoot::Here(_) | ToRoot::Ready { .. } => {}
         }

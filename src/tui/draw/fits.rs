@@ -12,7 +12,7 @@ use crate::matrix::Metric;
 use crate::tui::fits::{Column, Row, key_text};
 use crate::tui::keys::Action;
 use crate::tui::view::Rates;
-use crate::units::format_size;
+use crate::units::{format_count, format_size};
 
 /// Columns of an interval, a number, an error, a count, a size.
 const INTERVAL: usize = 12;
@@ -162,7 +162,8 @@ fn title(scene: &Scene<'_>, columns: usize) -> Line<'static> {
         return Line::from(spans);
     }
     let (shown, all) = (book.shown(), book.all());
-    let count = if shown == all { grouped(all) } else { format!("{} of {}", grouped(shown), grouped(all)) };
+    let count =
+        if shown == all { format_count(all as u64) } else { format!("{} of {}", format_count(shown as u64), format_count(all as u64)) };
     let mut parts = vec!["fits".to_owned()];
     parts.push(format!(" · {count}"));
     if book.left() > 0 {
@@ -172,19 +173,6 @@ fn title(scene: &Scene<'_>, columns: usize) -> Line<'static> {
         parts.push(format!(" · filter {}", ui.filter));
     }
     Line::from(span(fit(&parts, columns), look.title()))
-}
-
-/// `1,048,576`.
-fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 fn line(scene: &Scene<'_>, row: &Row, here: bool, all: &[(Option<Column>, usize)]) -> Vec<Span<'static>> {
