@@ -88,7 +88,9 @@ impl GroupSize {
         for shot in self.shots.iter_mut().filter(|shot| shot.shot.take == newest) {
             flows.entry((shot.from, shot.to)).or_default().push(&mut shot.shot);
         }
-        flows.into_values().for_each(|shots| flag_outliers(shots.into_iter()));
+        for shots in flows.into_values() {
+            flag_outliers(shots.into_iter());
+        }
     }
 
     fn push(&mut self, shot: GroupShot) {
