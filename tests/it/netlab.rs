@@ -4,6 +4,8 @@ mod flows;
 mod lab;
 #[cfg(feature = "mpi")]
 mod sweeps;
+#[cfg(feature = "mpi")]
+mod trunk;
 
 use std::process::Command;
 use std::time::Duration;

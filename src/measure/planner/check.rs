@@ -13,6 +13,9 @@ use crate::topology::PathClass;
 
 /// A rate below this share of what is usual in its class is suspect.
 pub(super) const SUSPECT: f64 = 0.8;
+/// Times as long as alone: so clear that [`FEW`] repeats show who is slowed, instead of as many as have an interval.
+const CLEAR: f64 = 1.5;
+const FEW: u32 = 3;
 /// Rounds of a pass for each that is looked at by chance.
 const ROUNDS: usize = 16;
 
@@ -70,6 +73,8 @@ struct Trial {
     /// what the suspect did alone
     known: Stat,
     members: Vec<Item>,
+    /// of each member in each step
+    repeats: u32,
     together: BTreeMap<u32, Stat>,
     alone: BTreeMap<u32, Stat>,
     step: Step,
@@ -290,19 +295,21 @@ impl Planner {
         if members.len() < 2 {
             return None;
         }
-        let trial = Trial { suspect: item, known: alone, members, together: BTreeMap::new(), alone: BTreeMap::new(), step: Step::Together };
-        let asks = self.again(&trial.members);
+        let repeats = if before.median > CLEAR * alone.median { FEW } else { FEWEST };
+        let (suspect, known, step) = (item, alone, Step::Together);
+        let trial = Trial { suspect, known, members, repeats, together: BTreeMap::new(), alone: BTreeMap::new(), step };
+        let asks = self.again(&trial.members, repeats);
         check.state = State::Trial(trial);
         Some(asks)
     }
 
-    /// New takes of these, as many repeats as have an interval.
-    fn again(&mut self, items: &[Item]) -> Vec<Ask> {
+    /// New takes of these.
+    fn again(&mut self, items: &[Item], repeats: u32) -> Vec<Ask> {
         for &item in items {
             let take = self.ledger.entry(item).take.saturating_add(1);
             self.ledger.new_take(item, take);
         }
-        items.iter().map(|&item| Ask { item, repeats: FEWEST }).collect()
+        items.iter().map(|&item| Ask { item, repeats }).collect()
     }
 
     fn trial(&mut self, check: &mut Check, mut trial: Trial) -> Option<Vec<Ask>> {
@@ -333,7 +340,7 @@ impl Planner {
         };
         if let Step::Alone(at) = trial.step {
             if let Some(&item) = trial.members.get(at) {
-                let asks = self.again(&[item]);
+                let asks = self.again(&[item], trial.repeats);
                 check.state = State::Trial(trial);
                 return Some(asks);
             }
@@ -353,7 +360,7 @@ impl Planner {
         }
         let Step::Pairs(pairs) = &mut trial.step else { return None };
         if let Some((first, second)) = pairs.next() {
-            let asks = self.again(&[first, second]);
+            let asks = self.again(&[first, second], trial.repeats);
             check.state = State::Trial(trial);
             return Some(asks);
         }

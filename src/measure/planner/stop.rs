@@ -12,7 +12,7 @@ pub(super) struct Stat {
     /// values
     pub n: usize,
     pub median: f64,
-    /// 95 % interval of the median; the median itself below [`FEWEST`] values
+    /// 95 % interval of the median; the extremes below [`FEWEST`] values
     pub low: f64,
     pub high: f64,
 }
@@ -23,7 +23,8 @@ impl Stat {
         let mut values: Vec<f64> = times.iter().map(|&time| f64::from(time)).collect();
         let interval = median_interval(&values, 0.95);
         let middle = median(&mut values);
-        let (low, high) = interval.map_or((middle, middle), |interval| (interval.low, interval.high));
+        let extremes = || (values.iter().copied().fold(f64::INFINITY, f64::min), values.iter().copied().fold(0.0, f64::max));
+        let (low, high) = interval.map_or_else(extremes, |interval| (interval.low, interval.high));
         (!values.is_empty()).then_some(Self { n: values.len(), median: middle, low, high })
     }
 
@@ -94,6 +95,10 @@ mod tests {
         assert!(!stat(1.05, 1.5, 1.6).slower_than(&alone), "the intervals meet");
         assert!(!stat(1.08, 1.09, 1.10).slower_than(&stat(0.99, 1.0, 1.01)), "not by enough");
         // Of a single value there is no interval: the value itself.
-        assert!(Stat::of(&[1.2]).unwrap().slower_than(&Stat::of(&[1.0]).unwrap()));
+        let of = |times: &[f32]| Stat::of(times).unwrap();
+        assert!(of(&[1.2]).slower_than(&of(&[1.0])));
+        // Of a few the extremes.
+        assert!(of(&[1.9, 1.5, 2.0]).slower_than(&of(&[1.0, 1.4, 1.1])));
+        assert!(!of(&[1.9, 1.3, 2.0]).slower_than(&of(&[1.0, 1.4, 1.1])));
     }
 }

@@ -87,8 +87,7 @@ impl MpiEndpoint {
             bytes: setup.memory(),
             reason: error.to_string(),
         })?;
-        // Written here, by the process that uses it, so that the pages lie on its NUMA node.
-        memory.resize(size, 0xa5);
+        payload::touch(&mut memory, size);
         Ok(memory)
     }
 }

@@ -130,13 +130,12 @@ impl Endpoint for ThreadEndpoint {
         for _ in 0..setup.lanes {
             let mut bytes = Vec::new();
             bytes.try_reserve_exact(size).map_err(refuse)?;
-            // Written here, on this rank's core, so that the pages lie on its NUMA node.
-            bytes.resize(size, 0xa5);
+            payload::touch(&mut bytes, size);
             landings.push(Landing { bytes: Mutex::new(bytes), ..Landing::default() });
         }
         *self.shared.landings(self.rank) = landings.into();
         self.outgoing.try_reserve_exact(size).map_err(refuse)?;
-        self.outgoing.resize(size, 0);
+        payload::touch(&mut self.outgoing, size);
         Payload::new(setup.seed, self.rank).fill(&mut self.outgoing);
         self.seed = setup.seed;
         Ok(())

@@ -47,6 +47,12 @@ pub(super) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// Windows in a repeat, where one of the fastest transfer takes `fastest` and one of all transfers `slowest`.
+fn windows(fastest: Duration, slowest: Duration) -> u64 {
+    let most = LONGEST.as_nanos() / slowest.as_nanos().max(1);
+    batch(fastest).min(u64::try_from(most).unwrap_or(u64::MAX)).max(1)
+}
+
 impl<E: Together> Part<'_, E> {
     /// All start together.
     pub(super) fn start(&mut self) -> Result<(), Stop> {
@@ -68,8 +74,7 @@ impl<E: Together> Part<'_, E> {
             return Ok(if let Word::Windows(windows) = word { windows.max(1) } else { 1 });
         }
         self.all_ready()?;
-        let most = LONGEST.as_nanos() / self.slowest.as_nanos().max(1);
-        let windows = batch(self.fastest).min(u64::try_from(most).unwrap_or(u64::MAX)).max(1);
+        let windows = windows(self.fastest, self.slowest);
         self.tell_others(Word::Windows(windows))?;
         Ok(windows)
     }
@@ -112,6 +117,15 @@ impl<E: Together> Part<'_, E> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_windows_make_repeats_that_the_clock_can_tell() {
+        let us = Duration::from_micros;
+        assert_eq!(windows(us(2), us(3)), 51, "as many as the fastest transfer needs");
+        assert_eq!(windows(us(2), us(1000)), 10, "but a slow one need not last for ever");
+        assert_eq!(windows(us(200), us(200)), 1);
+        assert_eq!(windows(us(2), us(50_000)), 1, "never none");
+    }
 
     #[test]
     fn words_are_read_as_they_were_written() {
