@@ -30,6 +30,7 @@ fn header(world: usize) -> Header {
         memory_available: 1 << 36,
         memory_total: 1 << 37,
         cache: 32 << 20,
+        ..Placement::default()
     });
     Header {
         format: Header::current_format(),
@@ -39,7 +40,7 @@ fn header(world: usize) -> Header {
         engine: EngineKind::Mpi,
         group: Vec::new(),
         settings: SweepSettings::default(),
-        topology: Topology { ranks: ranks.collect() },
+        topology: Topology::of(ranks.collect()),
         software: BTreeMap::new(),
         environment: BTreeMap::new(),
     }

@@ -87,6 +87,7 @@ impl Machine {
             pid: std::process::id(),
             numa: self.numa_of(&cores),
             cache: self.cache_of(&cores),
+            gpu: None,
             cores,
             memory_available,
             memory_total,

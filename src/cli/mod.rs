@@ -17,7 +17,7 @@ mod settings;
 mod summary;
 mod watch;
 
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -45,7 +45,11 @@ pub fn main() -> ExitCode {
         Err(error) => {
             // Under a launcher every rank reads the same arguments; one answer is enough.
             if job.is_none_or(|job| job.rank == 0) {
-                let _ = error.print();
+                if error.use_stderr() && !std::io::stderr().is_terminal() {
+                    say(&error.render().to_string());
+                } else {
+                    let _ = error.print();
+                }
             }
             return ExitCode::from(if error.use_stderr() { WRONG } else { FINE });
         }
@@ -55,11 +59,16 @@ pub fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             if job.is_none_or(|job| job.rank == 0) {
-                let _ = writeln!(std::io::stderr(), "toposcope: {}", told(&error));
+                say(&format!("toposcope: {}\n", told(&error)));
             }
             ExitCode::from(WRONG)
         }
     }
+}
+
+/// To standard error in one piece: a launcher puts its own words between two writes.
+fn say(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {

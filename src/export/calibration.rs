@@ -257,7 +257,7 @@ impl Calibration {
 
     /// Where the ranks sit.
     pub fn placed(&self) -> Topology {
-        Topology { ranks: self.placement.clone() }
+        Topology::of(self.placement.clone())
     }
 
     /// Text from outside is data: no control characters.

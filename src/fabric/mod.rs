@@ -128,9 +128,10 @@ impl Fabric {
                 memory_available: self.memory.saturating_mul(on_host as u64),
                 memory_total: self.memory.saturating_mul(on_host as u64),
                 cache: self.cache,
+                gpu: None,
             })
             .collect();
-        Topology { ranks }
+        Topology::of(ranks)
     }
 
     /// What a resource is; `None` for a number that this fabric never gave out.

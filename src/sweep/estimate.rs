@@ -194,8 +194,9 @@ mod tests {
             memory_available: 1 << 30,
             memory_total: 4 << 30,
             cache: 0,
+            ..Placement::default()
         };
-        Topology { ranks: vec![place(0, "a"), place(1, "a"), place(2, "b")] }
+        Topology::of(vec![place(0, "a"), place(1, "a"), place(2, "b")])
     }
 
     #[test]

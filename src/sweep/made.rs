@@ -14,6 +14,7 @@ pub fn on(sizes: &[usize]) -> Topology {
         memory_available: 1 << 40,
         memory_total: 1 << 40,
         cache: 0,
+        ..Placement::default()
     };
-    Topology { ranks: hosts.enumerate().map(place).collect() }
+    Topology::of(hosts.enumerate().map(place).collect())
 }

@@ -177,7 +177,7 @@ mod tests {
 
     fn place(rank: usize) -> Placement {
         let host = format!("h{rank}");
-        Placement { rank, host, pid: 1, cores: vec![0], numa: None, memory_available: 0, memory_total: 0, cache: 0 }
+        Placement { rank, host, pid: 1, cores: vec![0], numa: None, memory_available: 0, memory_total: 0, ..Placement::default() }
     }
 
     #[test]
@@ -186,7 +186,7 @@ mod tests {
         let lost = |rank| Report::Lost { rank, reason: "no answer".to_owned() };
         let log = |rank| Report::Log { rank, line: "a line".to_owned() };
         let engine = Told {
-            topology: Topology { ranks: (0..6).map(place).collect() },
+            topology: Topology::of((0..6).map(place).collect()),
             reports: vec![end(End::Timeout("rank 5 waits".to_owned())), end(End::Complete), lost(5), lost(2), log(1), log(0)],
             ..Told::default()
         };

@@ -36,6 +36,7 @@ pub fn header(name: &str, hosts: &[&str]) -> Header {
         memory_available: 48 << 30,
         memory_total: 64 << 30,
         cache: 32 << 20,
+        ..Placement::default()
     });
     Header {
         format: Header::current_format(),
@@ -45,7 +46,7 @@ pub fn header(name: &str, hosts: &[&str]) -> Header {
         engine: EngineKind::Mpi,
         group: Vec::new(),
         settings: SweepSettings::default(),
-        topology: Topology { ranks: ranks.collect() },
+        topology: Topology::of(ranks.collect()),
         software: BTreeMap::from([("mpi".to_owned(), "Open MPI 4.1.4".to_owned()), ("system".to_owned(), "Linux 6.1".to_owned())]),
         environment: BTreeMap::from([("UCX_TLS".to_owned(), "tcp,self".to_owned())]),
     }

@@ -18,8 +18,9 @@ pub fn topology() -> Topology {
         memory_available: 3 << 30,
         memory_total: 4 << 30,
         cache: 32 << 20,
+        ..Placement::default()
     };
-    Topology { ranks: vec![on(0, "alpha"), on(1, "alpha"), on(2, "beta")] }
+    Topology::of(vec![on(0, "alpha"), on(1, "alpha"), on(2, "beta")])
 }
 
 pub fn header() -> Header {

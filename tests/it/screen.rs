@@ -46,7 +46,7 @@ fn a_sweep_started_by_a_key_fills_the_matrix_and_q_leaves() {
     started_sweep(&mut term);
     term.see("✓ complete");
     term.press("3");
-    term.see("GB/s");
+    term.see("bandwidth, ");
     term.press("q");
     term.left_whole(0);
     place.nothing_runs();

@@ -12,6 +12,7 @@ use toposcope::session::{Event, Outcome, store};
 use toposcope::sweep::Cell;
 
 use super::lab::{BURST, Lab, payload_rate};
+use super::settled;
 
 /// The size that rates are compared at: large against tbf's bucket, whose content goes at line rate.
 const LARGE: u64 = 4 << 20;
@@ -169,7 +170,7 @@ pub fn a_pulled_cable_is_a_lost_rank_and_the_rest_is_measured(toposcope: &Path) 
 
 #[test]
 fn rates() {
-    twelve_rates_are_what_was_set(Path::new(env!("CARGO_BIN_EXE_toposcope")));
+    settled(|| twelve_rates_are_what_was_set(Path::new(env!("CARGO_BIN_EXE_toposcope"))));
 }
 
 #[test]

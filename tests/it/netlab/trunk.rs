@@ -15,6 +15,7 @@ use toposcope::sweep::Target;
 use toposcope::units::parse_ranks;
 
 use super::lab::{Lab, payload_rate};
+use super::settled;
 
 const TOPOSCOPE: &str = env!("CARGO_BIN_EXE_toposcope");
 /// Ranks, one on each host; the first half is behind bridge 0.
@@ -182,90 +183,100 @@ fn collide(round: &Round) -> bool {
 
 #[test]
 fn pairs_alone_get_what_was_set() {
-    let Some(lab) = shaped(FAST) else { return };
-    let swept = sweep(&lab, "alone", &["--patterns", "peer", "--sizes", SIZE, "--repeats", "6", "--isolated"]);
-    assert!(swept.samples.iter().all(|sample| sample.isolated));
-    assert!(swept.rounds().iter().all(|round| round.pairs.len() == 1));
-    let (worst, told) = swept.errors(FAST);
-    assert!(worst < 0.05, "\n{told}");
+    settled(|| {
+        let Some(lab) = shaped(FAST) else { return };
+        let swept = sweep(&lab, "alone", &["--patterns", "peer", "--sizes", SIZE, "--repeats", "6", "--isolated"]);
+        assert!(swept.samples.iter().all(|sample| sample.isolated));
+        assert!(swept.rounds().iter().all(|round| round.pairs.len() == 1));
+        let (worst, told) = swept.errors(FAST);
+        assert!(worst < 0.05, "\n{told}");
+    });
 }
 
 /// Fans of three among the hosts of one bridge: nothing binds but the root's own port.
 #[test]
 fn fans_are_bound_by_their_roots() {
-    let Some(lab) = shaped(FAST) else { return };
-    let args = ["--patterns", "fan_in,fan_out", "--widths", "3", "--peers", "next", "--ranks", "0-3", "--sizes", SIZE, "--repeats", "6"];
-    let swept = sweep(&lab, "fans", &args);
-    let mut told = String::new();
-    let mut worst = 0.0_f64;
-    for (pattern, root) in [Pattern::FanIn, Pattern::FanOut].into_iter().flat_map(|pattern| (0..NEAR).map(move |root| (pattern, root))) {
-        let rates: Vec<f64> = swept
-            .samples
-            .iter()
-            .filter(|sample| sample.pattern == pattern && sample.root == Some(root) && !sample.warmup)
-            .map(|sample| {
-                assert_eq!(sample.width, Some(3), "{sample:?}");
-                (3 * sample.bytes * sample.messages) as f64 / sample.root_seconds.unwrap()
-            })
-            .collect();
-        assert_eq!(rates.len(), 3 * 6, "{} {root}", pattern.name());
-        let set = if pattern == Pattern::FanIn { receives(root) } else { sends(root) };
-        let share = median(rates) / payload_rate(FAST * set);
-        writeln!(told, "{} {root}: {share:.3} of what its root can do", pattern.name()).unwrap();
-        worst = worst.max((share - 1.0).abs());
-    }
-    assert!(worst < 0.05, "\n{told}");
+    settled(|| {
+        let Some(lab) = shaped(FAST) else { return };
+        let args =
+            ["--patterns", "fan_in,fan_out", "--widths", "3", "--peers", "next", "--ranks", "0-3", "--sizes", SIZE, "--repeats", "6"];
+        let swept = sweep(&lab, "fans", &args);
+        let mut told = String::new();
+        let mut worst = 0.0_f64;
+        for (pattern, root) in [Pattern::FanIn, Pattern::FanOut].into_iter().flat_map(|pattern| (0..NEAR).map(move |root| (pattern, root)))
+        {
+            let rates: Vec<f64> = swept
+                .samples
+                .iter()
+                .filter(|sample| sample.pattern == pattern && sample.root == Some(root) && !sample.warmup)
+                .map(|sample| {
+                    assert_eq!(sample.width, Some(3), "{sample:?}");
+                    (3 * sample.bytes * sample.messages) as f64 / sample.root_seconds.unwrap()
+                })
+                .collect();
+            assert_eq!(rates.len(), 3 * 6, "{} {root}", pattern.name());
+            let set = if pattern == Pattern::FanIn { receives(root) } else { sends(root) };
+            let share = median(rates) / payload_rate(FAST * set);
+            writeln!(told, "{} {root}: {share:.3} of what its root can do", pattern.name()).unwrap();
+            worst = worst.max((share - 1.0).abs());
+        }
+        assert!(worst < 0.05, "\n{told}");
+    });
 }
 
 /// Sets of a pattern file: two and four pairs across, three back, and two that go opposite ways.
 #[test]
 fn pairs_across_at_the_same_time_are_bound_by_the_trunk() {
-    let Some(lab) = shaped(FAST) else { return };
-    let sets: [(&[(usize, usize)], u32); 4] = [
-        (&[(0, 4), (3, 7)], RATE),
-        (&[(0, 4), (1, 5), (2, 6), (3, 7)], RATE),
-        (&[(4, 0), (6, 2), (7, 3)], RATE),
-        (&[(0, 4), (5, 3)], 2 * RATE),
-    ];
-    let mut text = String::from("set,from,to\n");
-    for (set, (transfers, _)) in sets.iter().enumerate() {
-        for (from, to) in *transfers {
-            writeln!(text, "{set},{from},{to}").unwrap();
+    settled(|| {
+        let Some(lab) = shaped(FAST) else { return };
+        let sets: [(&[(usize, usize)], u32); 4] = [
+            (&[(0, 4), (3, 7)], RATE),
+            (&[(0, 4), (1, 5), (2, 6), (3, 7)], RATE),
+            (&[(4, 0), (6, 2), (7, 3)], RATE),
+            (&[(0, 4), (5, 3)], 2 * RATE),
+        ];
+        let mut text = String::from("set,from,to\n");
+        for (set, (transfers, _)) in sets.iter().enumerate() {
+            for (from, to) in *transfers {
+                writeln!(text, "{set},{from},{to}").unwrap();
+            }
         }
-    }
-    let file = lab.folder().join("sets.csv");
-    fs::write(&file, text).unwrap();
-    let args = ["--patterns", "custom", "--pattern-file", file.to_str().unwrap(), "--sizes", SIZE, "--repeats", "6"];
-    let swept = sweep(&lab, "sets", &args);
-    for (set, (transfers, mbit)) in sets.iter().enumerate() {
-        // All of a repeat's bytes, in the time of its slowest transfer.
-        let mut repeats: BTreeMap<u32, (u64, f64, usize)> = BTreeMap::new();
-        for sample in swept.samples.iter().filter(|sample| sample.set == u32::try_from(set).ok() && !sample.warmup) {
-            let (bytes, seconds, count) = repeats.entry(sample.repeat).or_default();
-            *bytes += sample.bytes * sample.messages;
-            *seconds = seconds.max(sample.seconds.unwrap());
-            *count += 1;
+        let file = lab.folder().join("sets.csv");
+        fs::write(&file, text).unwrap();
+        let args = ["--patterns", "custom", "--pattern-file", file.to_str().unwrap(), "--sizes", SIZE, "--repeats", "6"];
+        let swept = sweep(&lab, "sets", &args);
+        for (set, (transfers, mbit)) in sets.iter().enumerate() {
+            // All of a repeat's bytes, in the time of its slowest transfer.
+            let mut repeats: BTreeMap<u32, (u64, f64, usize)> = BTreeMap::new();
+            for sample in swept.samples.iter().filter(|sample| sample.set == u32::try_from(set).ok() && !sample.warmup) {
+                let (bytes, seconds, count) = repeats.entry(sample.repeat).or_default();
+                *bytes += sample.bytes * sample.messages;
+                *seconds = seconds.max(sample.seconds.unwrap());
+                *count += 1;
+            }
+            assert_eq!(repeats.len(), 6, "set {set}");
+            assert!(repeats.values().all(|&(.., count)| count == transfers.len()), "set {set}: {repeats:?}");
+            let share = median(repeats.values().map(|&(bytes, seconds, _)| bytes as f64 / seconds).collect()) / payload_rate(FAST * mbit);
+            assert!((share - 1.0).abs() < 0.05, "set {set}: {share:.3} of what the trunk carries");
         }
-        assert_eq!(repeats.len(), 6, "set {set}");
-        assert!(repeats.values().all(|&(.., count)| count == transfers.len()), "set {set}: {repeats:?}");
-        let share = median(repeats.values().map(|&(bytes, seconds, _)| bytes as f64 / seconds).collect()) / payload_rate(FAST * mbit);
-        assert!((share - 1.0).abs() < 0.05, "set {set}: {share:.3} of what the trunk carries");
-    }
+    });
 }
 
 #[test]
 fn a_known_trunk_never_carries_two_probes_at_once() {
-    let Some(lab) = shaped(1) else { return };
-    Fabric::parse(FABRIC, "lab").unwrap();
-    let file = lab.folder().join("lab.toml");
-    fs::write(&file, FABRIC).unwrap();
-    let args = ["--patterns", "peer", "--sizes", SIZE, "--repeats", "6", "--fabric", file.to_str().unwrap()];
-    let swept = sweep(&lab, "told", &args);
-    let rounds = swept.rounds();
-    assert!(rounds.iter().any(|round| round.pairs.len() > 2), "nothing ran at the same time: {rounds:?}");
-    assert!(!rounds.iter().any(collide), "{rounds:?}");
-    let (worst, told) = swept.errors(1);
-    assert!(worst < 0.05, "\n{told}");
+    settled(|| {
+        let Some(lab) = shaped(1) else { return };
+        Fabric::parse(FABRIC, "lab").unwrap();
+        let file = lab.folder().join("lab.toml");
+        fs::write(&file, FABRIC).unwrap();
+        let args = ["--patterns", "peer", "--sizes", SIZE, "--repeats", "6", "--fabric", file.to_str().unwrap()];
+        let swept = sweep(&lab, "told", &args);
+        let rounds = swept.rounds();
+        assert!(rounds.iter().any(|round| round.pairs.len() > 2), "nothing ran at the same time: {rounds:?}");
+        assert!(!rounds.iter().any(collide), "{rounds:?}");
+        let (worst, told) = swept.errors(1);
+        assert!(worst < 0.05, "\n{told}");
+    });
 }
 
 /// The hosts, from 1, that a notice says to share something: those that send, and those that receive.
@@ -281,26 +292,28 @@ fn shared(notice: &str) -> Option<(Vec<usize>, Vec<usize>)> {
 /// alone, and is kept apart from then on.
 #[test]
 fn an_unknown_trunk_is_found() {
-    let Some(lab) = shaped(1) else { return };
-    let swept = sweep(&lab, "untold", &["--patterns", "peer", "--sizes", SIZE, "--repeats", "6"]);
-    let rounds = swept.rounds();
-    assert!(rounds.iter().any(|round| round.pairs.len() > 2), "nothing ran at the same time: {rounds:?}");
-    assert!(rounds.iter().any(collide), "there was nothing to find: {rounds:?}");
-    let found = |round: &Round| round.told.iter().filter_map(|text| shared(text)).collect::<Vec<_>>();
-    let last = rounds.iter().rposition(|round| !found(round).is_empty()).expect("nothing was found");
-    assert!(!rounds[last..].iter().any(collide), "{rounds:?}");
-    // Of both directions, perhaps piece by piece, and of nothing else.
-    let [mut there, mut back] = [false, false];
-    for (from, to) in rounds.iter().flat_map(found) {
-        let near = |hosts: &[usize]| hosts.iter().all(|&host| host <= NEAR);
-        let far = |hosts: &[usize]| hosts.iter().all(|&host| host > NEAR);
-        assert!(near(&from) && far(&to) || far(&from) && near(&to), "{from:?} {to:?}");
-        there |= near(&from);
-        back |= far(&from);
-    }
-    assert!(there && back);
-    let (worst, told) = swept.errors(1);
-    assert!(worst < 0.05, "\n{told}");
+    settled(|| {
+        let Some(lab) = shaped(1) else { return };
+        let swept = sweep(&lab, "untold", &["--patterns", "peer", "--sizes", SIZE, "--repeats", "6"]);
+        let rounds = swept.rounds();
+        assert!(rounds.iter().any(|round| round.pairs.len() > 2), "nothing ran at the same time: {rounds:?}");
+        assert!(rounds.iter().any(collide), "there was nothing to find: {rounds:?}");
+        let found = |round: &Round| round.told.iter().filter_map(|text| shared(text)).collect::<Vec<_>>();
+        let last = rounds.iter().rposition(|round| !found(round).is_empty()).expect("nothing was found");
+        assert!(!rounds[last..].iter().any(collide), "{rounds:?}");
+        // Of both directions, perhaps piece by piece, and of nothing else.
+        let [mut there, mut back] = [false, false];
+        for (from, to) in rounds.iter().flat_map(found) {
+            let near = |hosts: &[usize]| hosts.iter().all(|&host| host <= NEAR);
+            let far = |hosts: &[usize]| hosts.iter().all(|&host| host > NEAR);
+            assert!(near(&from) && far(&to) || far(&from) && near(&to), "{from:?} {to:?}");
+            there |= near(&from);
+            back |= far(&from);
+        }
+        assert!(there && back);
+        let (worst, told) = swept.errors(1);
+        assert!(worst < 0.05, "\n{told}");
+    });
 }
 
 /// mpiGraph's receive matrix, bytes per second, `[sender][receiver]`: its rows are receivers, its MB are 2^20 bytes.
@@ -319,25 +332,27 @@ fn mpigraph_matrix(text: &str) -> Vec<Vec<f64>> {
 /// whatever `TOPOSCOPE_MPIGRAPH` names.
 #[test]
 fn closer_to_the_truth_than_mpigraph_and_no_slower() {
-    let Some(peer) = std::env::var_os("TOPOSCOPE_MPIGRAPH") else {
-        eprintln!("SKIPPED: TOPOSCOPE_MPIGRAPH names no mpiGraph");
-        return;
-    };
-    assert!(Path::new(&peer).is_file(), "{}", peer.display());
-    let Some(lab) = shaped(1) else { return };
-    let ours = sweep(&lab, "ours", &["--patterns", "peer", "--sizes", SIZE, "--repeats", "6"]);
-    let (our_worst, told) = ours.errors(1);
+    settled(|| {
+        let Some(peer) = std::env::var_os("TOPOSCOPE_MPIGRAPH") else {
+            eprintln!("SKIPPED: TOPOSCOPE_MPIGRAPH names no mpiGraph");
+            return;
+        };
+        assert!(Path::new(&peer).is_file(), "{}", peer.display());
+        let Some(lab) = shaped(1) else { return };
+        let ours = sweep(&lab, "ours", &["--patterns", "peer", "--sizes", SIZE, "--repeats", "6"]);
+        let (our_worst, told) = ours.errors(1);
 
-    // Message size, iterations and window as its own instructions have them.
-    let mut job = lab.mpirun(1, WORLD, [&peer]);
-    job.args(["1048576", "10", "10"]);
-    let start = Instant::now();
-    let ran = lab.run(&mut job, LIMIT);
-    let wall = start.elapsed();
-    assert!(ran.status.is_some_and(|status| status.success()), "{ran:?}");
-    let matrix = mpigraph_matrix(&ran.stdout);
-    let peer_worst = pairs().map(|(from, to)| (matrix[from][to] / payload_rate(alone(from, to)) - 1.0).abs()).fold(0.0, f64::max);
-    eprintln!("largest error {our_worst:.3} in {:.1?}; mpiGraph {peer_worst:.3} in {wall:.1?}", ours.wall);
-    assert!(our_worst < 0.05 && our_worst < peer_worst, "{peer_worst}\n{told}");
-    assert!(ours.wall <= wall, "{:?} against {wall:?}", ours.wall);
+        // Message size, iterations and window as its own instructions have them.
+        let mut job = lab.mpirun(1, WORLD, [&peer]);
+        job.args(["1048576", "10", "10"]);
+        let start = Instant::now();
+        let ran = lab.run(&mut job, LIMIT);
+        let wall = start.elapsed();
+        assert!(ran.status.is_some_and(|status| status.success()), "{ran:?}");
+        let matrix = mpigraph_matrix(&ran.stdout);
+        let peer_worst = pairs().map(|(from, to)| (matrix[from][to] / payload_rate(alone(from, to)) - 1.0).abs()).fold(0.0, f64::max);
+        eprintln!("largest error {our_worst:.3} in {:.1?}; mpiGraph {peer_worst:.3} in {wall:.1?}", ours.wall);
+        assert!(our_worst < 0.05 && our_worst < peer_worst, "{peer_worst}\n{told}");
+        assert!(ours.wall <= wall, "{:?} against {wall:?}", ours.wall);
+    });
 }

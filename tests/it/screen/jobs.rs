@@ -55,7 +55,7 @@ fn used(place: &Place, mut term: Term) {
     term.press("\r");
     term.see("✓ complete");
     term.press("3");
-    term.see("GB/s");
+    term.see("bandwidth, ");
     term.resize((90, 30));
     term.until("the new size", |screen| screen.contents().lines().next().is_some_and(|line| line.trim_end().ends_with("100 %")));
     term.press("q");
@@ -145,7 +145,7 @@ fn a_job_without_a_terminal_is_attached_to(mpi: &Mpi) {
     let mut second = attach(&place);
     second.see("✓ complete");
     second.press("3");
-    second.see("GB/s");
+    second.see("bandwidth, ");
     // Somebody else ends the job: the screen tells and leaves.
     let mut line = serde_json::to_vec(&Command::Quit).unwrap();
     line.push(b'\n');

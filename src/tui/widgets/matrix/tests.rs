@@ -17,8 +17,9 @@ fn topology(n: usize, per_host: usize) -> Topology {
         memory_available: 1,
         memory_total: 1,
         cache: 0,
+        ..Placement::default()
     };
-    Topology { ranks: (0..n).map(place).collect() }
+    Topology::of((0..n).map(place).collect())
 }
 
 /// Rates that differ by pair, a slow rank, and one cell of each state.

@@ -1,9 +1,17 @@
 //! Where ranks sit and what lies between them. No I/O; `discover` fills it in.
 
+pub mod hardware;
+mod label;
+mod pcie;
+
 use serde::{Deserialize, Serialize};
 
+pub use hardware::Hardware;
+pub use label::PathLabel;
+pub use pcie::{Lanes, PciAddress, PcieLink};
+
 /// What one rank sits on, as its own process sees it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placement {
     /// rank in the job, from 0
     pub rank: usize,
@@ -23,9 +31,12 @@ pub struct Placement {
     /// last-level cache that the cores share, bytes; 0 when the system does not say
     #[serde(default)]
     pub cache: u64,
+    /// the GPU whose memory it moves, an index in [`Hardware::gpus`] of its host; `None` for host memory
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<usize>,
 }
 
-/// How far apart two ranks are. Finer classes (NVL, PIX, PXB, PHB, NODE, SYS) join these when `PCIe` is discovered.
+/// How far apart two ranks are, as samples and fits are keyed. What hardware lies between them is a [`PathLabel`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -50,13 +61,26 @@ impl PathClass {
 }
 
 /// The ranks of a job and where they sit.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Topology {
     /// one entry a rank, in rank order
     pub ranks: Vec<Placement>,
+    /// what hosts are made of, those that told it; at most one entry a host
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hardware: Vec<Hardware>,
 }
 
 impl Topology {
+    /// Ranks and where they sit, with nothing known of their hosts.
+    pub const fn of(ranks: Vec<Placement>) -> Self {
+        Self { ranks, hardware: Vec::new() }
+    }
+
+    /// What a host is made of, if it told.
+    pub fn hardware_of(&self, host: &str) -> Option<&Hardware> {
+        self.hardware.iter().find(|hardware| hardware.host == host)
+    }
+
     /// Number of ranks.
     pub fn world(&self) -> usize {
         self.ranks.len()
@@ -123,10 +147,10 @@ mod tests {
                 numa: None,
                 memory_available: 1,
                 memory_total: 1,
-                cache: 0,
+                ..Placement::default()
             })
             .collect();
-        Topology { ranks }
+        Topology::of(ranks)
     }
 
     #[test]
