@@ -25,4 +25,4 @@ pub use key::{Fan, Key, Kind};
 pub use keyed::{Fit, Segment, Spread};
 pub use line::{EXTRAPOLATION_LIMIT, Extrapolation, FitError, Line, LineIntervals, Point};
 pub use observe::{Flow, Observation, Observations};
-pub use stats::{FEWEST, Interval, median, median_interval, outliers};
+pub use stats::{FEWEST, Interval, median, median_interval, outliers, outliers_about};

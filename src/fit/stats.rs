@@ -81,10 +81,14 @@ pub fn median_interval(values: &[f64], confidence: f64) -> Option<Interval> {
 /// of the values are equal, 1.2533 times the mean one (Iglewicz & Hoaglin, "How to Detect and Handle Outliers", 1993). Below
 /// [`FEWEST`] values none is flagged: they do not show their own spread yet.
 pub fn outliers(values: &[f64]) -> Vec<bool> {
+    outliers_about(median(&mut values.to_vec()), values)
+}
+
+/// [`outliers`] of values whose median is known.
+pub fn outliers_about(center: f64, values: &[f64]) -> Vec<bool> {
     if values.len() < FEWEST {
         return vec![false; values.len()];
     }
-    let center = median(&mut values.to_vec());
     let mut deviations: Vec<f64> = values.iter().map(|value| (value - center).abs()).collect();
     let mean = deviations.iter().sum::<f64>() / values.len() as f64;
     let typical = median(&mut deviations);

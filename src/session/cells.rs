@@ -1,6 +1,6 @@
 use std::collections::{HashMap, HashSet};
 
-use crate::fit::{Interval, median, median_interval, outliers};
+use crate::fit::{Interval, median, median_interval, outliers_about};
 use crate::sample::{Sample, Status};
 use crate::sweep::{Cell, Enough};
 
@@ -140,20 +140,20 @@ impl SizeCell {
 
     /// Bring the summary up to date; once a probe, since it sorts.
     fn summarise(&mut self) {
-        flag_outliers(self.shots.iter_mut().filter(|shot| shot.take == self.take));
-        let mut times = self.times();
-        self.count = times.len();
-        self.median = median(&mut times);
+        (self.count, self.median) = flag_outliers(self.shots.iter_mut().filter(|shot| shot.take == self.take));
     }
 }
 
-/// Flag which of these are outliers among the good ones: derived from the samples, whatever a file says.
-pub(super) fn flag_outliers<'a>(shots: impl Iterator<Item = &'a mut Shot>) {
+/// Flag which of these are outliers among the good ones: derived from the samples, whatever a file says. How many are good, and
+/// their median seconds a message.
+pub(super) fn flag_outliers<'a>(shots: impl Iterator<Item = &'a mut Shot>) -> (usize, f64) {
     let (mut good, times): (Vec<&mut Shot>, Vec<f64>) =
         shots.filter_map(|shot| shot.seconds_per_message().map(|time| (shot, time))).unzip();
-    for (shot, far) in good.iter_mut().zip(outliers(&times)) {
+    let center = median(&mut times.clone());
+    for (shot, far) in good.iter_mut().zip(outliers_about(center, &times)) {
         shot.outlier = far;
     }
+    (times.len(), center)
 }
 
 pub(super) const fn severity(status: Status) -> u8 {
@@ -209,7 +209,9 @@ impl Cells {
             let size = self.size_cell(cell, first.bytes, first.take);
             let forgotten = size.tried_again(group) as u64;
             // Most cells get all their samples at once, and there may be millions of them.
-            size.shots.reserve_exact(group.len());
+            if size.shots.is_empty() {
+                size.shots.reserve_exact(group.len());
+            }
             for sample in group {
                 size.push(Shot::of(sample));
             }

@@ -1,14 +1,27 @@
 //! Where ranks sit and what lies between them. No I/O; `discover` fills it in.
 
+pub mod efficiency;
 pub mod hardware;
 mod label;
+mod link;
+mod path;
 mod pcie;
+mod route;
+mod router;
+
+#[cfg(test)]
+mod tests;
 
 use serde::{Deserialize, Serialize};
 
+pub use efficiency::Efficiency;
 pub use hardware::Hardware;
 pub use label::PathLabel;
+pub use link::{Doubt, Reading, reading};
+pub use path::{label, links_between};
 pub use pcie::{Lanes, PciAddress, PcieLink};
+pub use route::{Flag, Hop, HopKind, Route, name, nearest_port, way};
+pub use router::Router;
 
 /// What one rank sits on, as its own process sees it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,41 +141,5 @@ pub fn path_of(node_of: &[usize], from: usize, to: usize) -> PathClass {
         (true, ..) => PathClass::Local,
         (_, Some(a), Some(b)) if a == b => PathClass::IntraNode,
         _ => PathClass::InterNode,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn on(hosts: &[&str]) -> Topology {
-        let ranks = hosts
-            .iter()
-            .enumerate()
-            .map(|(rank, host)| Placement {
-                rank,
-                host: (*host).to_owned(),
-                pid: 1,
-                cores: vec![0],
-                numa: None,
-                memory_available: 1,
-                memory_total: 1,
-                ..Placement::default()
-            })
-            .collect();
-        Topology::of(ranks)
-    }
-
-    #[test]
-    fn paths_follow_hosts() {
-        let topology = on(&["a", "b", "a"]);
-        assert_eq!(topology.hosts(), ["a", "b"]);
-        assert_eq!(topology.node_of(), [0, 1, 0]);
-        assert_eq!(topology.path(1, 1), PathClass::Local);
-        assert_eq!(topology.path(0, 2), PathClass::IntraNode);
-        assert_eq!(topology.path(0, 1), PathClass::InterNode);
-        for (from, to) in (0..4).flat_map(|from| (0..4).map(move |to| (from, to))) {
-            assert_eq!(path_of(&topology.node_of(), from, to), topology.path(from, to), "{from} {to}");
-        }
     }
 }

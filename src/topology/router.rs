@@ -1,0 +1,140 @@
+//! Routes between the ranks of a job.
+
+use std::collections::HashMap;
+
+use super::efficiency::Efficiency;
+use super::hardware::{Device, Hardware};
+use super::route::{Hop, HopKind, Route, nearest_port, port, way};
+use super::{PathLabel, Topology};
+
+/// Where a rank's transfers begin and end.
+#[derive(Debug, Clone, Copy)]
+struct End {
+    /// index in [`Topology::hardware`]
+    host: Option<usize>,
+    /// of [`Topology::hosts`]
+    node: usize,
+    device: Device,
+    /// what its way to and through its port should give
+    exit: Option<f64>,
+    port: Option<usize>,
+}
+
+/// What a pair of devices of one host has.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    label: Option<PathLabel>,
+    expected: Option<f64>,
+}
+
+/// Routes between the ranks of a job. What a pair needs is worked out once a host, so that a million pairs can be asked about.
+#[derive(Debug, Clone)]
+pub struct Router<'a> {
+    topology: &'a Topology,
+    efficiency: Efficiency,
+    ends: Vec<End>,
+    inside: HashMap<(usize, Device, Device), Known>,
+}
+
+impl<'a> Router<'a> {
+    pub fn new(topology: &'a Topology, efficiency: &Efficiency) -> Self {
+        let index: HashMap<&str, usize> = topology.hardware.iter().enumerate().map(|(at, host)| (host.host.as_str(), at)).collect();
+        let mut exits: HashMap<(usize, Device), (Option<usize>, Option<f64>)> = HashMap::new();
+        let ends: Vec<End> = topology
+            .ranks
+            .iter()
+            .zip(topology.node_of())
+            .map(|(placement, node)| {
+                let host = index.get(placement.host.as_str()).copied();
+                let device = placement.gpu.map_or(Device::Memory(placement.numa.unwrap_or(0)), Device::Gpu);
+                let found = host.and_then(|at| Some((at, topology.hardware.get(at)?)));
+                let (port, exit) = found.map_or((None, None), |(at, hardware)| {
+                    *exits.entry((at, device)).or_insert_with(|| {
+                        let port = nearest_port(hardware, device);
+                        (port, port.and_then(|nic| exit(hardware, device, nic, efficiency)))
+                    })
+                });
+                End { host, node, device, exit, port }
+            })
+            .collect();
+        let mut devices: HashMap<usize, Vec<Device>> = HashMap::new();
+        for end in &ends {
+            if let Some(host) = end.host {
+                let known = devices.entry(host).or_default();
+                if !known.contains(&end.device) {
+                    known.push(end.device);
+                }
+            }
+        }
+        let mut inside = HashMap::new();
+        for (host, devices) in devices {
+            for (&from, &to) in devices.iter().flat_map(|from| devices.iter().map(move |to| (from, to))) {
+                let way = way(&topology.hardware[host], from, to, efficiency);
+                inside.insert((host, from, to), Known { label: way.label, expected: way.expected });
+            }
+        }
+        Self { topology, efficiency: *efficiency, ends, inside }
+    }
+
+    fn pair(&self, from: usize, to: usize) -> Option<(&End, &End)> {
+        self.ends.get(from).zip(self.ends.get(to))
+    }
+
+    fn known(&self, from: &End, to: &End) -> Option<Known> {
+        self.inside.get(&(from.host?, from.device, to.device)).copied()
+    }
+
+    /// Path class of a pair of ranks; `None` when their host did not tell.
+    pub fn label(&self, from: usize, to: usize) -> Option<PathLabel> {
+        let (a, b) = self.pair(from, to)?;
+        match (from == to, a.node == b.node) {
+            (true, _) => Some(PathLabel::Local),
+            (_, false) => Some(PathLabel::Net),
+            // Two ranks on one memory or one GPU are near, but not one rank.
+            _ if a.device == b.device => a.host.map(|_| PathLabel::Node),
+            _ => self.known(a, b)?.label,
+        }
+    }
+
+    /// What a pair of ranks should give alone, bytes per second; `None` when no hop between them has a known rate.
+    pub fn expected(&self, from: usize, to: usize) -> Option<f64> {
+        let (a, b) = self.pair(from, to)?;
+        if from == to || (a.node == b.node && a.device == b.device) {
+            return None;
+        }
+        if a.node == b.node { self.known(a, b)?.expected } else { Some(a.exit?.min(b.exit?)) }
+    }
+
+    /// The way of a pair of ranks, hop by hop.
+    pub fn route(&self, from: usize, to: usize) -> Route {
+        let Some((a, b)) = self.pair(from, to) else { return Route::default() };
+        let hardware = |end: &End| end.host.and_then(|at| self.topology.hardware.get(at));
+        let label = self.label(from, to);
+        if a.node == b.node {
+            let found = hardware(a).map(|hardware| way(hardware, a.device, b.device, &self.efficiency)).unwrap_or_default();
+            return Route { label, ..found };
+        }
+        let mut hops = Vec::new();
+        if let (Some(hardware), Some(nic)) = (hardware(a), a.port) {
+            hops.extend(way(hardware, a.device, Device::Nic(nic), &self.efficiency).hops);
+            hops.extend(hardware.nics.get(nic).map(|nic| port(hardware, nic, true, &self.efficiency)));
+        }
+        let ports = |end: &End| Some((end.host?, end.port?));
+        if let (Some((here, _)), Some((there, _))) = (ports(a), ports(b)) {
+            let hosts = [here, there].map(|at| self.topology.hardware[at].host.clone());
+            hops.push(Hop { host: hosts[0].clone(), ..Hop::new(HopKind::Network, &self.topology.hardware[here], hosts.join(" → ")) });
+        }
+        if let (Some(hardware), Some(nic)) = (hardware(b), b.port) {
+            hops.extend(hardware.nics.get(nic).map(|nic| port(hardware, nic, false, &self.efficiency)));
+            hops.extend(way(hardware, Device::Nic(nic), b.device, &self.efficiency).hops);
+        }
+        Route { label, hops, expected: self.expected(from, to) }
+    }
+}
+
+/// What the way from a device through a port should give.
+fn exit(hardware: &Hardware, device: Device, nic: usize, efficiency: &Efficiency) -> Option<f64> {
+    let inside = way(hardware, device, Device::Nic(nic), efficiency).expected;
+    let wire = port(hardware, hardware.nics.get(nic)?, true, efficiency).expected?;
+    Some(inside.map_or(wire, |inside| inside.min(wire)))
+}
