@@ -44,6 +44,16 @@ impl Fabric {
         if !shared.is_empty() {
             let _ = writeln!(text, "shared: {}", shared.join(", "));
         }
+        if let Some(parts) = &self.parts {
+            let _ = write!(text, "hardware: {}, {}", parts.device, parts.pcie);
+            if parts.nvlinks > 0 {
+                let _ = write!(text, ", {} NVLinks of {} GB/s", parts.nvlinks, format_gbps(parts.nvlink));
+            }
+            if parts.nic > 0.0 {
+                let _ = write!(text, ", NICs of {} GB/s", format_gbps(parts.nic));
+            }
+            text.push('\n');
+        }
         if let Some(noise) = self.noise {
             let _ = writeln!(text, "noise: {}, {} % of the time", noise.kind.name(), noise.cv * 100.0);
         }
@@ -53,10 +63,14 @@ impl Fabric {
                 FaultKind::Flaky { .. } => "flaky",
                 FaultKind::Dead => "dead",
                 FaultKind::Hang { .. } => "hang",
+                FaultKind::Narrow { .. } => "narrow",
             };
             let ranks =
                 |ranks: &Option<Vec<usize>>| ranks.as_ref().map_or_else(|| "all".to_owned(), |ranks| crate::units::format_ranks(ranks));
-            let _ = writeln!(text, "fault: {kind}, from {} to {}", ranks(&fault.from), ranks(&fault.to));
+            let _ = match fault.kind {
+                FaultKind::Narrow { lanes, .. } => writeln!(text, "fault: {kind}, {lanes} lanes at {}", ranks(&fault.from)),
+                _ => writeln!(text, "fault: {kind}, from {} to {}", ranks(&fault.from), ranks(&fault.to)),
+            };
         }
         text
     }

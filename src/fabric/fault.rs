@@ -11,6 +11,8 @@ pub(super) enum FaultKind {
     Dead,
     /// the sending rank stops answering after so many of its probes
     Hang { after: u64 },
+    /// the sending rank's device is trained to fewer lanes than it has: a factor on the rate of all that passes its slot
+    Narrow { lanes: u32, factor: f64 },
 }
 
 /// A fault and the flows that it strikes: from some ranks to some ranks.

@@ -12,6 +12,7 @@ mod fault;
 mod fluid;
 mod layout;
 mod load;
+mod machine;
 mod noise;
 mod parse;
 mod resource;
@@ -41,6 +42,7 @@ pub use source::FabricError;
 
 use fault::{Fault, FaultKind};
 use layout::Layout;
+use machine::Parts;
 use resource::{Capacity, Meaning, Numbering, Shared, Trunk};
 use rule::Rule;
 
@@ -67,6 +69,8 @@ pub struct Fabric {
     pairs: BTreeMap<(usize, usize), PairRule>,
     shared: Vec<Shared>,
     trunks: Vec<Trunk>,
+    /// what hosts are made of, where the file says
+    parts: Option<Parts>,
     numbering: Numbering,
     faults: Vec<Fault>,
     noise: Option<Noise>,
@@ -128,10 +132,10 @@ impl Fabric {
                 memory_available: self.memory.saturating_mul(on_host as u64),
                 memory_total: self.memory.saturating_mul(on_host as u64),
                 cache: self.cache,
-                gpu: None,
+                gpu: self.parts.is_some().then_some(rank % on_host),
             })
             .collect();
-        Topology::of(ranks)
+        Topology { ranks, hardware: self.hardware() }
     }
 
     /// What a resource is; `None` for a number that this fabric never gave out.
@@ -176,7 +180,7 @@ impl Fabric {
             match fault.kind {
                 FaultKind::Dead => found.dead = true,
                 FaultKind::Flaky { probability, factor } => found.flaky = Some((probability, factor)),
-                FaultKind::Slow { .. } | FaultKind::Hang { .. } => {}
+                FaultKind::Slow { .. } | FaultKind::Hang { .. } | FaultKind::Narrow { .. } => {}
             }
         }
         found

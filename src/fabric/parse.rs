@@ -1,6 +1,7 @@
 //! From a file's text to a [`Fabric`], or to what is wrong with it.
 
 mod entries;
+mod hardware;
 mod hosts;
 
 use std::collections::BTreeMap;
@@ -39,7 +40,8 @@ pub(super) fn fabric(text: &str, name: &str) -> Result<Fabric, FabricError> {
     }
     let shared = file.shared.iter().map(|entry| reader.shared(entry, &layout)).collect::<Result<Vec<_>, _>>()?;
     let trunks = file.trunk.iter().map(|entry| reader.trunk(entry, &layout)).collect::<Result<Vec<_>, _>>()?;
-    let faults = file.fault.iter().map(|entry| reader.fault(entry, &layout)).collect::<Result<Vec<_>, _>>()?;
+    let parts = file.hardware.as_ref().map(|hardware| reader.hardware(hardware, &layout)).transpose()?;
+    let faults = file.fault.iter().map(|entry| reader.fault(entry, &layout, parts.as_ref())).collect::<Result<Vec<_>, _>>()?;
     let noise = match &file.noise {
         Some(entry) => {
             Some(Noise { kind: entry.kind, cv: reader.between(&entry.cv, 0.0, 0.5, "a coefficient of variation from 0 to 0.5")? })
@@ -57,6 +59,7 @@ pub(super) fn fabric(text: &str, name: &str) -> Result<Fabric, FabricError> {
         pairs,
         shared,
         trunks,
+        parts,
         faults,
         noise,
         memory,

@@ -59,7 +59,8 @@ impl Fabric {
             .iter()
             .filter(|fault| fault.strikes(from, to))
             .map(|fault| if let FaultKind::Slow { factor } = fault.kind { factor } else { 1.0 })
-            .product();
+            .product::<f64>()
+            * self.narrowed(from, to);
         let rate = told.unwrap_or_else(|| rule.rate(from, to, self.seed)) * slow;
         // A pair faster than its class is as much faster below a breakpoint.
         let part = rate / rule.truth.rate;

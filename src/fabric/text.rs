@@ -28,6 +28,7 @@ pub(super) struct File {
     pub shared: Vec<Spanned<SharedEntry>>,
     #[serde(default)]
     pub trunk: Vec<TrunkEntry>,
+    pub hardware: Option<Spanned<HardwareEntry>>,
     pub noise: Option<NoiseEntry>,
     #[serde(default)]
     pub fault: Vec<Spanned<FaultEntry>>,
@@ -49,6 +50,17 @@ pub(super) struct Hosts {
     pub memory: Text,
     /// that a rank's copies can stay in
     pub cache: Option<Text>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HardwareEntry {
+    pub device: String,
+    pub pcie: Text,
+    pub uplink: Option<Text>,
+    pub nvlinks: Option<Spanned<u32>>,
+    pub nvlink: Option<Text>,
+    pub nic: Option<Text>,
 }
 
 /// How ranks of a host, or hosts, fall into groups.
@@ -164,6 +176,7 @@ pub(super) enum FaultName {
     Flaky,
     Dead,
     Hang,
+    Narrow,
 }
 
 #[derive(Deserialize)]
@@ -176,4 +189,5 @@ pub(super) struct FaultEntry {
     pub factor: Option<Spanned<f64>>,
     pub probability: Option<Spanned<f64>>,
     pub after: Option<Spanned<u64>>,
+    pub lanes: Option<Spanned<u32>>,
 }

@@ -99,6 +99,23 @@ impl Lanes {
     }
 }
 
+impl FromStr for Lanes {
+    type Err = String;
+
+    /// `Gen4 x16`, or `16 GT/s x8`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is no PCIe link: expected one such as \"Gen4 x16\"");
+        let (speed, width) = text.trim().rsplit_once('x').ok_or_else(wrong)?;
+        let width = width.parse::<u32>().ok().filter(|width| (1..=32).contains(width)).ok_or_else(wrong)?;
+        let speed = speed.trim();
+        if let Some(generation) = speed.strip_prefix("Gen") {
+            return generation.parse().ok().and_then(|generation| Self::of_generation(generation, width)).ok_or_else(wrong);
+        }
+        let speed: f64 = speed.strip_suffix("GT/s").and_then(|speed| speed.trim().parse().ok()).ok_or_else(wrong)?;
+        Some(Self { speed, width }).filter(|lanes| lanes.generation().is_some()).ok_or_else(wrong)
+    }
+}
+
 impl fmt::Display for Lanes {
     /// `Gen4 x16`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -148,5 +165,11 @@ mod tests {
         assert!((gbs(6, 16) - 118.0).abs() < 1e-3);
         assert_eq!(Lanes { speed: 16.0, width: 8 }.to_string(), "Gen4 x8");
         assert_eq!(Lanes::of_generation(0, 1), None);
+        for text in ["Gen4 x8", "16 GT/s x8", "16GT/s x8", " Gen4  x8"] {
+            assert_eq!(text.parse(), Ok(Lanes { speed: 16.0, width: 8 }), "{text}");
+        }
+        for text in ["", "Gen4", "Gen7 x8", "Gen4 x0", "17 GT/s x8", "x8", "Gen4 x99", "NaN GT/s x1"] {
+            assert!(text.parse::<Lanes>().is_err(), "{text}");
+        }
     }
 }

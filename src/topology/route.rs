@@ -178,8 +178,18 @@ pub(super) fn port(hardware: &Hardware, nic: &Nic, out: bool, efficiency: &Effic
 }
 
 /// The port that transfers between this device and other hosts should use: of those that are up and not much slower than the
-/// fastest, the nearest one.
+/// fastest, the nearest one. GPUs that have the same ones equally near share them out in turn.
 pub fn nearest_port(hardware: &Hardware, device: Device) -> Option<usize> {
+    let near = nearest_ports(hardware, device);
+    let before = match device {
+        Device::Gpu(gpu) if near.len() > 1 => (0..gpu).filter(|&other| nearest_ports(hardware, Device::Gpu(other)) == near).count(),
+        _ => 0,
+    };
+    near.get(before % near.len().max(1)).copied()
+}
+
+/// All ports that are as near as the nearest.
+fn nearest_ports(hardware: &Hardware, device: Device) -> Vec<usize> {
     let real = hardware.nics.iter().any(|nic| nic.pci.is_some() && nic.up());
     let usable = |nic: &&(usize, &Nic)| nic.1.up() && (nic.1.pci.is_some() || !real);
     let nics: Vec<(usize, &Nic)> = hardware.nics.iter().enumerate().collect();
@@ -190,5 +200,7 @@ pub fn nearest_port(hardware: &Hardware, device: Device) -> Option<usize> {
         between(hardware, &chain, &Chain::of(hardware, Device::Nic(nic))).or_else(told).unwrap_or(PathLabel::Net)
     };
     let fast = nics.iter().filter(usable).filter(|(_, nic)| nic.rate.unwrap_or(0.0) * 2.0 >= fastest);
-    fast.min_by_key(|&&(at, _)| (near(at), at)).map(|&(at, _)| at)
+    let labelled: Vec<(PathLabel, usize)> = fast.map(|&(at, _)| (near(at), at)).collect();
+    let nearest = labelled.iter().map(|&(label, _)| label).min();
+    labelled.into_iter().filter(|&(label, _)| Some(label) == nearest).map(|(_, at)| at).collect()
 }

@@ -6,6 +6,7 @@ use super::{Read, Reader, names};
 use crate::fabric::class::Class;
 use crate::fabric::fault::{Fault, FaultKind};
 use crate::fabric::layout::{Layout, Unit};
+use crate::fabric::machine::Parts;
 use crate::fabric::resource::{Capacity, Concurrency, Direction, Shared, Trunk};
 use crate::fabric::text::{ConcurrencyEntry, FaultEntry, FaultName, Members, SharedEntry, TrunkEntry};
 use crate::units::plain;
@@ -86,14 +87,17 @@ impl Reader<'_> {
         Ok(Trunk { name: plain(&entry.name), near, far, rates: [rate, back.unwrap_or(rate)] })
     }
 
-    pub(super) fn fault(&self, entry: &Spanned<FaultEntry>, layout: &Layout) -> Read<Fault> {
+    pub(super) fn fault(&self, entry: &Spanned<FaultEntry>, layout: &Layout, parts: Option<&Parts>) -> Read<Fault> {
         let (span, entry) = (entry.span(), entry.get_ref());
-        let hang = entry.kind == FaultName::Hang;
+        // Of a rank, not of a link.
+        let (hang, narrow) = (entry.kind == FaultName::Hang, entry.kind == FaultName::Narrow);
+        let own = hang || narrow;
         let fits = [
-            ("from", entry.from.as_ref().map(Spanned::span), !hang),
-            ("to", entry.to.as_ref().map(Spanned::span), !hang),
-            ("rank", entry.rank.as_ref().map(Spanned::span), hang),
+            ("from", entry.from.as_ref().map(Spanned::span), !own),
+            ("to", entry.to.as_ref().map(Spanned::span), !own),
+            ("rank", entry.rank.as_ref().map(Spanned::span), own),
             ("after", entry.after.as_ref().map(Spanned::span), hang),
+            ("lanes", entry.lanes.as_ref().map(Spanned::span), narrow),
             ("factor", entry.factor.as_ref().map(Spanned::span), matches!(entry.kind, FaultName::Slow | FaultName::Flaky)),
             ("probability", entry.probability.as_ref().map(Spanned::span), entry.kind == FaultName::Flaky),
         ];
@@ -115,10 +119,23 @@ impl Reader<'_> {
                 factor: part(&entry.factor, "factor", 1e-6, 1.0)?,
             },
             FaultName::Dead => FaultKind::Dead,
+            FaultName::Narrow => {
+                let lanes = entry.lanes.as_ref().ok_or_else(|| missing("lanes"))?;
+                let Some(parts) = parts else {
+                    return Err(self
+                        .source
+                        .error(&lanes.span(), "of how many? there is no [hardware] table that says what the slots have"));
+                };
+                let (lanes, most) = ((*lanes.get_ref(), lanes.span()), parts.pcie.width);
+                if lanes.0 == 0 || lanes.0 >= most {
+                    return Err(self.source.refuse(&lanes.1, lanes.0, &format!("fewer than the {most} lanes that the slots have")));
+                }
+                FaultKind::Narrow { lanes: lanes.0, factor: f64::from(lanes.0) / f64::from(most) }
+            }
             FaultName::Hang => FaultKind::Hang { after: entry.after.as_ref().map_or(0, |after| *after.get_ref()) },
         };
-        let from = ranks(if hang { &entry.rank } else { &entry.from })?;
-        if hang && from.is_none() {
+        let from = ranks(if own { &entry.rank } else { &entry.from })?;
+        if own && from.is_none() {
             return Err(missing("rank"));
         }
         Ok(Fault { kind, from, to: ranks(&entry.to)? })

@@ -235,6 +235,7 @@ fn what_is_wrong_is_told_with_line_field_value_and_what_was_expected() {
     let shared = "\n[[shared]]\nname = \"x\"\nper = \"host\"\ndirection = \"each\"\n";
     let fault = "\n[[fault]]\nkind = \"slow\"\nfrom = 1\n";
     let more = |text: &str| format!("{PLAIN}{text}");
+    let hardware = "\n[hardware]\ndevice = \"GPU\"\npcie = \"Gen4 x16\"\n";
     let trunk = "\n[[trunk]]\nname = \"t\"\nrate = \"1GB/s\"\n";
     let cases: Vec<(String, usize, &str, &str)> = vec![
         (wrong("seed = 5", "seed = "), 2, "", "value"),
@@ -305,6 +306,16 @@ fn what_is_wrong_is_told_with_line_field_value_and_what_was_expected() {
         (more(&format!("{fault}factor = 0.5\nto = \"7-9\"\n")), 27, "fault[0].to", "\"7-9\" is not a set of ranks 0 to 7"),
         (more(&format!("{fault}factor = 0.5\nrank = 2\n")), 27, "fault[0].rank", "`rank` has no meaning for this kind"),
         (more("\n[[fault]]\nkind = \"hang\"\n"), 23, "fault[0]", "`rank` is missing"),
+        (more("\n[[fault]]\nkind = \"narrow\"\nrank = 1\nlanes = 8\n"), 26, "fault[0].lanes", "no [hardware] table"),
+        (more(&format!("{hardware}[[fault]]\nkind = \"narrow\"\nrank = 1\nlanes = 16\n")), 29, "fault[0].lanes", "fewer than the 16 lanes"),
+        (more(&format!("{hardware}[[fault]]\nkind = \"narrow\"\nlanes = 8\n")), 26, "fault[0]", "`rank` is missing"),
+        (more(&format!("{hardware}[[fault]]\nkind = \"narrow\"\nrank = 1\n")), 26, "fault[0]", "`lanes` is missing"),
+        (more(&hardware.replace("Gen4", "Gen9")), 25, "hardware.pcie", "\"Gen9 x16\" is no PCIe link"),
+        (more(&format!("{hardware}uplink = \"Gen4 x8\"\n")), 26, "hardware.uplink", "no `switches`"),
+        (more(&format!("{hardware}nic = \"400Gbit/s\"\n")), 26, "hardware.nic", "no `nics`"),
+        (more(&format!("{hardware}nvlink = \"25GB/s\"\n")), 26, "hardware.nvlink", "`nvlinks` is missing"),
+        (more(&format!("{hardware}nvlinks = 18\n")), 23, "hardware", "`nvlink`, the rate"),
+        (more(&format!("{hardware}nvlinks = 1800\nnvlink = \"25GB/s\"\n")), 26, "hardware.nvlinks", "at most 256"),
     ];
     for (text, line, field, problem) in cases {
         let error = Fabric::parse(&text, "bad.toml").err().unwrap_or_else(|| panic!("accepted: {problem}\n{text}"));

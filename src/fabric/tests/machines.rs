@@ -82,6 +82,7 @@ fn the_description_of_a_machine_is_short_and_whole() {
          intra_node: 53.6 GB/s, α 60.3 µs, pairs 52.6 to 54.8 GB/s\n\
          inter_node: 20.2 GB/s, α 91.0 µs, pairs 19.7 to 28.5 GB/s\n\
          shared: send engine, receive engine, send engine (network), receive engine (network), adapters\n\
+         hardware: NVIDIA H20, Gen5 x16, 18 NVLinks of 25.0 GB/s, NICs of 50.0 GB/s\n\
          noise: lognormal, 1 % of the time\n"
     );
 }

@@ -3,5 +3,6 @@
 
 mod files;
 mod fluid;
+mod hardware;
 mod machines;
 mod shares;
