@@ -59,6 +59,8 @@ pub struct Recorded {
 
 const HEADER: &str = "header.json";
 const EVENTS: &str = "events.ndjson";
+/// Hosts with hardware of which the header is indented.
+const READABLE: usize = 8;
 
 fn io_at(path: &Path) -> impl FnOnce(io::Error) -> StoreError + '_ {
     move |source| StoreError::Io { path: path.to_owned(), source }
@@ -80,7 +82,9 @@ impl Store {
         if path.exists() || store.events.metadata().map_err(io_at(&events))?.len() > 0 {
             return Err(exists());
         }
-        let mut text = serde_json::to_vec_pretty(header).map_err(|error| bad(&path, &error))?;
+        // What many hosts are made of is read by programs: indented it would be thrice as long.
+        let write = if header.topology.hardware.len() > READABLE { serde_json::to_vec } else { serde_json::to_vec_pretty };
+        let mut text = write(header).map_err(|error| bad(&path, &error))?;
         text.push(b'\n');
         // Written whole under another name first, so that a header is never half there.
         let draft = folder.join("header.json.new");

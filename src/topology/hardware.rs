@@ -5,6 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{PathLabel, PciAddress, PcieLink};
 
+/// What nobody told is left out of files.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// One host.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -14,25 +19,38 @@ pub struct Hardware {
     /// who told: `this system`, a folder with a recorded tree, or a tool's output and its file
     pub source: String,
     /// maker and model of the machine; empty if nobody told
+    #[serde(skip_serializing_if = "is_default")]
     pub product: String,
     /// hypervisor that this runs under, such as `KVM`
+    #[serde(skip_serializing_if = "is_default")]
     pub hypervisor: Option<String>,
     /// container runtime that this runs in, such as `docker`
+    #[serde(skip_serializing_if = "is_default")]
     pub container: Option<String>,
     /// `translated`, `passthrough` or `off`, where the system says
+    #[serde(skip_serializing_if = "is_default")]
     pub iommu: Option<String>,
+    #[serde(skip_serializing_if = "is_default")]
     pub packages: Vec<Package>,
+    #[serde(skip_serializing_if = "is_default")]
     pub caches: Vec<Cache>,
+    #[serde(skip_serializing_if = "is_default")]
     pub numa: Vec<NumaNode>,
     /// parents before their children
+    #[serde(skip_serializing_if = "is_default")]
     pub pci: Vec<PciDevice>,
+    #[serde(skip_serializing_if = "is_default")]
     pub gpus: Vec<Gpu>,
+    #[serde(skip_serializing_if = "is_default")]
     pub nics: Vec<Nic>,
     /// links between GPUs, and between GPUs and switches or processors: one entry a link and end
+    #[serde(skip_serializing_if = "is_default")]
     pub gpu_links: Vec<GpuLink>,
     /// what a source says itself of pairs of devices
+    #[serde(skip_serializing_if = "is_default")]
     pub told: Vec<Told>,
     /// what could not be seen, what contradicts itself, what to beware of
+    #[serde(skip_serializing_if = "is_default")]
     pub notes: Vec<Note>,
 }
 
@@ -42,10 +60,12 @@ pub struct Hardware {
 pub struct Package {
     /// the system's number
     pub id: usize,
+    #[serde(skip_serializing_if = "is_default")]
     pub model: String,
     /// physical cores
     pub cores: usize,
     /// logical processors, ascending
+    #[serde(skip_serializing_if = "is_default")]
     pub cpus: Vec<usize>,
 }
 
@@ -59,6 +79,7 @@ pub struct Cache {
     /// bytes
     pub bytes: u64,
     /// logical processors, ascending
+    #[serde(skip_serializing_if = "is_default")]
     pub cpus: Vec<usize>,
 }
 
@@ -79,10 +100,13 @@ pub struct NumaNode {
     /// the system's number; need not be consecutive
     pub id: usize,
     /// logical processors, ascending; none for memory alone (of a GPU, of CXL)
+    #[serde(skip_serializing_if = "is_default")]
     pub cpus: Vec<usize>,
     /// bytes; 0 when not told
+    #[serde(skip_serializing_if = "is_default")]
     pub memory: u64,
     /// the firmware's distances to the nodes of [`Hardware::numa`], in their order; 10 is here
+    #[serde(skip_serializing_if = "is_default")]
     pub distances: Vec<u32>,
 }
 
@@ -116,21 +140,30 @@ impl PciKind {
 pub struct PciDevice {
     pub address: PciAddress,
     /// index in [`Hardware::pci`]
+    #[serde(skip_serializing_if = "is_default")]
     pub parent: Option<usize>,
     pub kind: PciKind,
     /// class code with subclass and interface, such as `0x030200`; 0 when not told
+    #[serde(skip_serializing_if = "is_default")]
     pub class: u32,
     /// 0 when not told
+    #[serde(skip_serializing_if = "is_default")]
     pub vendor: u16,
+    #[serde(skip_serializing_if = "is_default")]
     pub device: u16,
     /// what a person calls it; empty if nobody told
+    #[serde(skip_serializing_if = "is_default")]
     pub name: String,
     /// the link above it, towards the processor
+    #[serde(skip_serializing_if = "is_default")]
     pub link: Option<PcieLink>,
     /// NUMA node's number
+    #[serde(skip_serializing_if = "is_default")]
     pub numa: Option<usize>,
     /// control bits of Access Control Services; `None` when not readable or not there
+    #[serde(skip_serializing_if = "is_default")]
     pub acs: Option<Acs>,
+    #[serde(skip_serializing_if = "is_default")]
     pub driver: Option<String>,
 }
 
@@ -159,21 +192,30 @@ impl Acs {
 pub struct Gpu {
     /// the driver's number
     pub index: usize,
+    #[serde(skip_serializing_if = "is_default")]
     pub name: String,
+    #[serde(skip_serializing_if = "is_default")]
     pub uuid: Option<String>,
     /// index in [`Hardware::pci`]
+    #[serde(skip_serializing_if = "is_default")]
     pub pci: Option<usize>,
     /// NUMA node's number
+    #[serde(skip_serializing_if = "is_default")]
     pub numa: Option<usize>,
     /// logical processors near it, ascending; empty when not told
+    #[serde(skip_serializing_if = "is_default")]
     pub cpus: Vec<usize>,
     /// bytes; 0 when not told
+    #[serde(skip_serializing_if = "is_default")]
     pub memory: u64,
     /// SM clock now and at most, MHz
+    #[serde(skip_serializing_if = "is_default")]
     pub clock: Option<(u32, u32)>,
     /// why its clocks are held down now
+    #[serde(skip_serializing_if = "is_default")]
     pub throttled: Vec<String>,
     /// instances it is divided into; empty when it is whole
+    #[serde(skip_serializing_if = "is_default")]
     pub mig: Vec<String>,
 }
 
@@ -193,25 +235,35 @@ pub enum LinkLayer {
 #[serde(default)]
 pub struct Nic {
     /// `mlx5_0`, `eth0`
+    #[serde(skip_serializing_if = "is_default")]
     pub name: String,
     /// its network interface, where `name` is an RDMA device's
+    #[serde(skip_serializing_if = "is_default")]
     pub interface: Option<String>,
     /// port, from 1
     pub port: u32,
     /// index in [`Hardware::pci`]; none for virtual devices
+    #[serde(skip_serializing_if = "is_default")]
     pub pci: Option<usize>,
     /// NUMA node's number
+    #[serde(skip_serializing_if = "is_default")]
     pub numa: Option<usize>,
     pub layer: LinkLayer,
     /// `active`, `down`, `polling`, as the source says it, in small letters; empty when not told
+    #[serde(skip_serializing_if = "is_default")]
     pub state: String,
     /// bytes per second in one direction
+    #[serde(skip_serializing_if = "is_default")]
     pub rate: Option<f64>,
+    #[serde(skip_serializing_if = "is_default")]
     pub driver: Option<String>,
+    #[serde(skip_serializing_if = "is_default")]
     pub guid: Option<String>,
     /// entries of the port's GID table
+    #[serde(skip_serializing_if = "is_default")]
     pub gids: Option<u32>,
     /// GPUDirect RDMA, where the source says
+    #[serde(skip_serializing_if = "is_default")]
     pub gdr: Option<bool>,
 }
 
@@ -258,11 +310,14 @@ pub struct GpuLink {
     /// index in [`Hardware::gpus`]
     pub gpu: usize,
     /// the driver's number of the link on that GPU
+    #[serde(skip_serializing_if = "is_default")]
     pub number: Option<u32>,
     pub end: LinkEnd,
     pub active: bool,
+    #[serde(skip_serializing_if = "is_default")]
     pub version: Option<u32>,
     /// bytes per second in one direction, nominal
+    #[serde(skip_serializing_if = "is_default")]
     pub rate: Option<f64>,
 }
 

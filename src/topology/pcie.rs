@@ -131,10 +131,13 @@ impl fmt::Display for Lanes {
 #[serde(default)]
 pub struct PcieLink {
     /// `None` when not told
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub now: Option<Lanes>,
     /// what this end can do
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub most: Option<Lanes>,
     /// what the port above can do
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<Lanes>,
 }
 
