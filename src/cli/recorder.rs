@@ -37,7 +37,7 @@ impl Recorder {
         let status = Status {
             watching: false,
             session: Some(store.folder().to_owned()),
-            samples: model.cells.samples(),
+            samples: model.samples(),
             probe: None,
             resume: Some(resume),
         };
@@ -121,7 +121,7 @@ impl Recorder {
             Event::ProbeStarted { probe } => self.status.probe = Some(probe.describe()),
             Event::ProbeDone { .. } | Event::SweepEnded { .. } => {
                 self.status.probe = None;
-                self.status.samples = self.model.cells.samples();
+                self.status.samples = self.model.samples();
             }
             _ => return,
         }

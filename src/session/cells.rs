@@ -180,7 +180,7 @@ impl Cells {
     }
 
     /// Samples in all, warm-ups not counted.
-    pub fn samples(&self) -> u64 {
+    pub(super) fn samples(&self) -> u64 {
         self.samples
     }
 

@@ -153,7 +153,7 @@ impl Groups {
     }
 
     /// Samples in all, warm-ups not counted.
-    pub fn samples(&self) -> u64 {
+    pub(super) fn samples(&self) -> u64 {
         self.samples
     }
 

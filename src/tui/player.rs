@@ -164,7 +164,7 @@ mod tests {
     }
 
     fn looks(model: &Model) -> (u64, f64, String) {
-        (model.cells.samples(), model.now, format!("{:?} {:?} {:?}", model.sweep, model.lost, model.log))
+        (model.samples(), model.now, format!("{:?} {:?} {:?}", model.sweep, model.lost, model.log))
     }
 
     #[test]

@@ -149,10 +149,10 @@ fn a_click_on_the_slider_goes_to_that_time() {
     frame(&mut app, 120, 40);
     let slider = app.hits.slider.unwrap();
     point(&mut app, MouseEventKind::Down(MouseButton::Left), (slider.x + slider.width / 2, slider.y));
-    let half = app.model.cells.samples();
+    let half = app.model.samples();
     assert!((600..900).contains(&half), "{half}");
     point(&mut app, MouseEventKind::Down(MouseButton::Left), (slider.x, slider.y));
-    assert_eq!(app.model.cells.samples(), 0);
+    assert_eq!(app.model.samples(), 0);
 }
 
 #[test]
@@ -198,22 +198,22 @@ fn a_recorded_session_opens_at_its_end_and_goes_back_and_forth() {
     let end = shown(&mut app);
     assert!(end.contains(&format!("{total} of {total} events")), "{end}");
     press(&mut app, ", ,");
-    assert_eq!(app.model.cells.samples(), 3 * 64 * 8 - 8);
+    assert_eq!(app.model.samples(), 3 * 64 * 8 - 8);
     press(&mut app, ".");
-    assert_eq!(app.model.cells.samples(), 3 * 64 * 8);
+    assert_eq!(app.model.samples(), 3 * 64 * 8);
     press(&mut app, ", , ,");
-    assert_eq!(app.model.cells.samples(), 3 * 64 * 8 - 24);
+    assert_eq!(app.model.samples(), 3 * 64 * 8 - 24);
     press(&mut app, "{ { { { space");
     assert!(app.lively());
     app.tick(0.1);
-    let early = app.model.cells.samples();
+    let early = app.model.samples();
     app.tick(1e6);
-    assert!(early < app.model.cells.samples() && !app.lively());
+    assert!(early < app.model.samples() && !app.lively());
     assert_eq!(shown(&mut app), end);
     for back in (0..20).map(|_| press(&mut app, "{")) {
         assert!(matches!(back, Effect::Play(_)));
     }
-    assert_eq!(app.model.cells.samples(), 0);
+    assert_eq!(app.model.samples(), 0);
     assert_eq!(press(&mut app, "2 enter"), Effect::Nothing);
     assert!(app.ui.notice.as_ref().is_some_and(|notice| notice.refusal));
 }

@@ -36,7 +36,7 @@ fn opens(session: &Path) {
     for record in &recorded.records {
         model.apply(record);
     }
-    assert!(model.cells.samples() > 0, "{}: no sample", session.display());
+    assert!(model.samples() > 0, "{}: no sample", session.display());
 
     let place = Place::new();
     let export = |format: &str| {
@@ -48,7 +48,7 @@ fn opens(session: &Path) {
     let calibration: Value = serde_json::from_str(&export("calibration")).unwrap();
     assert_eq!(faults(CALIBRATION_SCHEMA, &calibration), [""; 0], "{}", session.display());
     let timed = calibration["samples"].as_array().unwrap().iter().filter(|sample| sample["warmup"] != true).count();
-    assert_eq!(timed as u64, model.cells.samples(), "{}", session.display());
+    assert_eq!(timed as u64, model.samples(), "{}", session.display());
     let table = export("csv");
     let cells: usize = model.cells.iter().map(|(_, sizes)| sizes.len()).sum();
     assert_eq!(table.lines().count(), 1 + cells, "{}", session.display());

@@ -301,7 +301,7 @@ fn a_repeat_that_is_tried_again_has_one_state_and_ranks_of_a_new_job_are_not_los
         (0..7).filter(|repeat| !done.as_ref().unwrap().repeats.contains(repeat)).collect::<Vec<_>>()
     };
     assert_eq!(missing(&model), [2, 3, 4, 5, 6]);
-    let (before, t) = (model.cells.samples(), model.now + 1.0);
+    let (before, t) = (model.samples(), model.now + 1.0);
     assert!(!model.lost.is_empty());
     records.push(Record { t, event: Event::SweepStarted { settings: made::settings(), resumed: true } });
     let probe = Probe { first_repeat: 2, ..Probe::pair(900, Cell { pattern: Pattern::Peer, from: 1, to: 2 }, 1 << 20, 5) };
@@ -310,6 +310,6 @@ fn a_repeat_that_is_tried_again_has_one_state_and_ranks_of_a_new_job_are_not_los
     let model = made::model(&records);
     let size = model.cells.get(cell, 1 << 20).unwrap();
     assert_eq!((size.status, size.shots.len(), size.count), (Status::Ok, 7, 7));
-    assert_eq!(model.cells.samples(), before);
+    assert_eq!(model.samples(), before);
     assert!(missing(&model).is_empty() && model.lost.is_empty());
 }
