@@ -60,8 +60,54 @@ fn order(choice: &Peers, at: usize, ranks: &[usize], topology: &Topology) -> Vec
     match choice {
         Peers::Next | Peers::Listed(_) => next().collect(),
         Peers::Nearest => next().filter(here).chain(next().filter(|rank| !here(rank))).collect(),
-        // Switches are discovered with issue 4; until then a host counts as one.
-        Peers::SameHost | Peers::SameSwitch => next().filter(here).collect(),
+        Peers::SameHost => next().filter(here).collect(),
+        Peers::SameSwitch => {
+            // Where no switch is known, as with host memory, a host counts as one.
+            let switch = topology.switch_of(ranks[at]);
+            next().filter(here).filter(|&rank| topology.switch_of(rank) == switch).collect()
+        }
         Peers::CrossHost => next().filter(|rank| !here(rank)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::Placement;
+    use crate::topology::hardware::{Gpu, Hardware, PciDevice, PciKind};
+
+    /// Two hosts of three ranks; on the first two cards below a switch and one below another.
+    fn job() -> Topology {
+        let device = |kind, parent| PciDevice { kind, parent, ..PciDevice::default() };
+        let (switch, card) = (device(PciKind::SwitchUp, None), |switch| device(PciKind::Endpoint, Some(switch)));
+        let hardware = Hardware {
+            host: "a".to_owned(),
+            pci: vec![switch.clone(), switch, card(0), card(1), card(0)],
+            gpus: [2, 3, 4].map(|pci| Gpu { pci: Some(pci), ..Gpu::default() }).into(),
+            ..Hardware::default()
+        };
+        let place = |rank: usize| Placement {
+            rank,
+            host: if rank < 3 { "a" } else { "b" }.to_owned(),
+            gpu: (rank < 3).then_some(rank),
+            ..Placement::default()
+        };
+        Topology { ranks: (0..6).map(place).collect(), hardware: vec![hardware] }
+    }
+
+    #[test]
+    fn peers_are_chosen_by_where_they_sit() {
+        let topology = job();
+        let peers = |choice: Peers, width: usize| -> Vec<(usize, Vec<usize>)> {
+            let settings = SweepSettings { peers: choice, widths: vec![width], ..SweepSettings::default() };
+            let fans = fans(Pattern::FanIn, &settings, &[0, 1, 2, 3, 4, 5], &topology);
+            fans.into_iter().map(|fan| (fan.root.unwrap(), fan.peers)).collect()
+        };
+        assert_eq!(peers(Peers::Next, 2)[4], (4, vec![0, 5]));
+        assert_eq!(peers(Peers::Nearest, 3)[1], (1, vec![0, 2, 3]));
+        assert_eq!(peers(Peers::SameHost, 3)[2], (2, vec![0, 1]));
+        assert_eq!(peers(Peers::CrossHost, 2)[1], (1, vec![3, 4]));
+        // Rank 1 is alone below its switch; of host b no switch is known.
+        assert_eq!(peers(Peers::SameSwitch, 3), [(0, vec![2]), (2, vec![0]), (3, vec![4, 5]), (4, vec![3, 5]), (5, vec![3, 4])]);
     }
 }

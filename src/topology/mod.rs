@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use efficiency::Efficiency;
 pub use hardware::Hardware;
+use hardware::PciKind;
 pub use label::PathLabel;
 pub use link::{Doubt, Reading, reading};
 pub use path::{label, links_between};
@@ -92,6 +93,15 @@ impl Topology {
     /// What a host is made of, if it told.
     pub fn hardware_of(&self, host: &str) -> Option<&Hardware> {
         self.hardware.iter().find(|hardware| hardware.host == host)
+    }
+
+    /// The PCIe switch nearest above a rank's device, an index in [`Hardware::pci`] of its host; `None` where there is none or
+    /// nobody told.
+    pub fn switch_of(&self, rank: usize) -> Option<usize> {
+        let placement = self.ranks.get(rank)?;
+        let hardware = self.hardware_of(&placement.host)?;
+        let card = hardware.gpus.get(placement.gpu?)?.pci?;
+        hardware.above(card).skip(1).find(|&at| hardware.pci.get(at).is_some_and(|device| device.kind == PciKind::SwitchUp))
     }
 
     /// Number of ranks.
