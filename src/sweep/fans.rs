@@ -78,7 +78,7 @@ mod tests {
 
     /// Two hosts of three ranks; on the first two cards below a switch and one below another.
     fn job() -> Topology {
-        let device = |kind, parent| PciDevice { kind, parent, ..PciDevice::default() };
+        let device = |kind, parent| PciDevice { parent, kind, ..PciDevice::default() };
         let (switch, card) = (device(PciKind::SwitchUp, None), |switch| device(PciKind::Endpoint, Some(switch)));
         let hardware = Hardware {
             host: "a".to_owned(),
