@@ -169,7 +169,7 @@ fn later_versions_are_read_or_refused_by_their_number() {
     document["format"] = json!("toposcope.calibration/1.7");
     document["weather"] = json!("fine");
     document["samples"][0]["temperature_c"] = json!(61);
-    document["placement"][0]["gpu"] = json!("H200");
+    document["placement"][0]["board"] = json!("H200");
     let read = read_calibration(&scratch.write(document.to_string())).unwrap();
     assert_eq!(read.samples, whole().samples);
 
