@@ -121,20 +121,24 @@ fn missing_partners(mut engine: Box<mpi::Mpi>) {
         ] {
             let mut order = order;
             let stopped = pid(engine, away);
-            kill(stopped, Signal::STOP);
-            id += 1;
-            (order.probe.id, order.timeout) = (id, 0.4);
-            engine.start(std::slice::from_ref(&order)).unwrap();
-            // Well after the others have given up, even where they were slow to begin, and well before this one is given up.
-            let begun = Instant::now();
-            let reports = told(engine, 1, |_| {
-                if begun.elapsed() > Duration::from_millis(1500) {
-                    kill(stopped, Signal::CONT);
-                }
+            // On a busy machine the others may begin so late that this one is there again: not missed, then.
+            let missed = (0..5).any(|_| {
+                kill(stopped, Signal::STOP);
+                id += 1;
+                (order.probe.id, order.timeout) = (id, 0.4);
+                engine.start(std::slice::from_ref(&order)).unwrap();
+                // Well after the others have given up, and well before this one is given up.
+                let begun = Instant::now();
+                let reports = told(engine, 1, |_| {
+                    if begun.elapsed() > Duration::from_millis(1000) {
+                        kill(stopped, Signal::CONT);
+                    }
+                });
+                assert!(!reports.iter().any(|report| matches!(report, Report::Lost { .. })), "{reports:?}");
+                let report = of(&reports, id).unwrap();
+                matches!(report.end, End::Timeout(_)) && report.repeats.is_empty()
             });
-            let report = of(&reports, id).unwrap();
-            assert!(matches!(report.end, End::Timeout(_)) && report.repeats.is_empty(), "{reports:?}");
-            assert!(!reports.iter().any(|report| matches!(report, Report::Lost { .. })), "{reports:?}");
+            assert!(missed, "{order:?}");
             id += 1;
             (order.probe.id, order.timeout) = (id, 60.0);
             measured(engine, &order);
