@@ -130,7 +130,7 @@ fn missing_partners(mut engine: Box<mpi::Mpi>) {
                 // Well after the others have given up, and well before this one is given up.
                 let begun = Instant::now();
                 let reports = told(engine, 1, |_| {
-                    if begun.elapsed() > Duration::from_millis(1000) {
+                    if begun.elapsed() > Duration::from_secs(1) {
                         kill(stopped, Signal::CONT);
                     }
                 });
