@@ -223,6 +223,7 @@ pub struct Gpu {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkLayer {
+    #[serde(rename = "infiniband")]
     InfiniBand,
     #[default]
     Ethernet,
@@ -376,9 +377,9 @@ pub struct Note {
 }
 
 impl Hardware {
-    /// Index of the PCI device at an address.
+    /// Index of the PCI device at an address. A host bridge is at none: its bus may have a device 0 of its own.
     pub fn pci_at(&self, address: PciAddress) -> Option<usize> {
-        self.pci.iter().position(|device| device.address == address)
+        self.pci.iter().position(|device| device.address == address && device.kind != PciKind::HostBridge)
     }
 
     /// A PCI device and all above it, nearest first.
