@@ -5,6 +5,7 @@ use ::mpi::environment::Universe;
 use super::Nap;
 use super::control::Control;
 use super::endpoint::MpiEndpoint;
+use crate::discover::Machine;
 use crate::topology::Placement;
 use crate::transport::{Agent, ToAgent, ToRoot, TransportError};
 
@@ -87,6 +88,10 @@ impl Worker {
                 ToRoot::Done { rank: self.rank, report: self.agent.obey(&order) }
             }
             ToAgent::Heartbeat => return None,
+            ToAgent::Describe => match serde_json::to_value(Machine::default().hardware()) {
+                Ok(hardware) => ToRoot::Hardware { rank: self.rank, hardware },
+                Err(_) => return None,
+            },
             ToAgent::Leave { together: true } => {
                 self.agent.endpoint().close();
                 self.universe.take();
