@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 
 use super::{FINE, print};
 use crate::discover::{Machine, class_name};
-use crate::topology::hardware::{CacheKind, LinkLayer, Nic, NoteKind, PciDevice, PciKind};
+use crate::topology::hardware::{Acs, CacheKind, LinkLayer, Nic, NoteKind, PciKind};
 use crate::topology::{Hardware, PcieLink, Placement, Topology};
 use crate::units::{format_ranks, format_size};
 
@@ -252,7 +252,7 @@ impl<'a> Tree<'a> {
         for (index, device) in hardware.pci.iter().enumerate() {
             // A file may tell anything; drawn is what has its parent before it.
             children.entry(device.parent.filter(|&parent| parent < index)).or_default().push(index);
-            if matters(device) {
+            if device.is_end() {
                 hardware.above(index).for_each(|above| loud[above] = true);
             }
         }
@@ -273,9 +273,9 @@ impl<'a> Tree<'a> {
                 Item::Device(index) => {
                     let line = format!("{rails}{branch}{}", self.label(index));
                     if self.loud[index] {
-                        page.line(&line)
+                        page.line(&line);
                     } else {
-                        page.quiet(&line)
+                        page.quiet(&line);
                     }
                     let mut below = self.lines(Some(index), &format!("{rails}{rail}"));
                     below.reverse();
@@ -316,12 +316,11 @@ impl<'a> Tree<'a> {
             _ => format!("{}  ", device.address),
         };
         let what = match device.kind {
-            PciKind::HostBridge => "",
+            PciKind::HostBridge | PciKind::Endpoint => "",
             PciKind::RootPort => "root port, ",
             PciKind::SwitchUp => "switch, ",
             PciKind::SwitchDown => "switch port, ",
             PciKind::Bridge => "bridge, ",
-            PciKind::Endpoint => "",
         };
         text.push_str(what);
         let gpu = self.hardware.gpus.iter().find(|gpu| gpu.pci == Some(index));
@@ -336,7 +335,7 @@ impl<'a> Tree<'a> {
         if let Some(numa) = device.numa.filter(|_| device.kind == PciKind::Endpoint && self.loud[index] && self.hardware.numa.len() > 1) {
             let _ = write!(text, "  NUMA {numa}");
         }
-        if device.acs.is_some_and(|acs| acs.redirects()) {
+        if device.acs.is_some_and(Acs::redirects) {
             text.push_str("  ACS redirects");
         }
         if let Some(driver) = &device.driver {
@@ -353,11 +352,6 @@ enum Item {
     Device(usize),
     /// so many that nobody asks for
     Others(usize),
-}
-
-/// Network, display, accelerator, NVMe.
-fn matters(device: &PciDevice) -> bool {
-    matches!(device.class >> 16, 0x02 | 0x03 | 0x12) || device.class >> 8 == 0x0108
 }
 
 #[cfg(test)]

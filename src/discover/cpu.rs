@@ -123,7 +123,7 @@ fn arm(implementer: u32, part: u32) -> String {
         (0x41, 0xd87) => "Cortex-A725",
         (0x41, 0xd8e) => "Neoverse-N3",
         (0x46, 0x001) => "A64FX",
-        (0xc0, 0xac3 | 0xac4 | 0xac5) => "Ampere-1",
+        (0xc0, 0xac3..=0xac5) => "Ampere-1",
         _ => return format!("Arm {implementer:#04x} {part:#05x}"),
     };
     name.to_owned()

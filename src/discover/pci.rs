@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::config::{AcsRead, Config};
 use super::names::Names;
 use super::{link, read};
-use crate::topology::hardware::{NoteKind, NumaNode, PciDevice, PciKind};
+use crate::topology::hardware::{Acs, NoteKind, NumaNode, PciDevice, PciKind};
 use crate::topology::{Hardware, PciAddress, PcieLink};
 
 /// More devices than any machine has, virtual functions included.
@@ -167,14 +167,12 @@ fn kind(bridge: bool, config: &Config, above: Option<PciKind>) -> PciKind {
 
 /// The NUMA node of a device; where a recorded tree does not say, that of the processors near it.
 fn numa_of(folder: &Path, numa: &[NumaNode]) -> Option<usize> {
-    match read::number(&folder.join("numa_node")) {
-        // The firmware says nothing of it: -1.
-        Some(node) => usize::try_from(node).ok(),
-        None => {
-            let near = read::cpus(folder, "local_cpulist", "local_cpus").filter(|near| !near.is_empty())?;
-            numa.iter().find(|node| near.iter().all(|cpu| node.cpus.binary_search(cpu).is_ok())).map(|node| node.id)
-        }
+    if let Some(node) = read::number(&folder.join("numa_node")) {
+        // −1 if the firmware says nothing of it.
+        return usize::try_from(node).ok();
     }
+    let near = read::cpus(folder, "local_cpulist", "local_cpus").filter(|near| !near.is_empty())?;
+    numa.iter().find(|node| near.iter().all(|cpu| node.cpus.binary_search(cpu).is_ok())).map(|node| node.id)
 }
 
 /// Links lie between two devices: give each device the one above it, with what the port there can do.
@@ -189,7 +187,7 @@ fn join_links(hardware: &mut Hardware, links: &[link::Told], below: &HashSet<usi
         let link = PcieLink { now: told.now, most: told.most, port };
         // Devices within the root complex have no link, and say so by the same zeros.
         let within = device.parent.is_some_and(|parent| hardware.pci[parent].kind == PciKind::HostBridge);
-        let matters = matters(device) || (device.kind.is_bridge() && below.contains(&index));
+        let matters = device.is_end() || (device.kind.is_bridge() && below.contains(&index));
         let about = device.address.to_string();
         if link != PcieLink::default() {
             hardware.pci[index].link = Some(link);
@@ -204,11 +202,6 @@ fn join_links(hardware: &mut Hardware, links: &[link::Told], below: &HashSet<usi
     }
 }
 
-/// True for what transfers begin and end at: GPUs, network devices, storage.
-fn matters(device: &PciDevice) -> bool {
-    matches!(device.class >> 16, 0x02 | 0x03 | 0x12) || device.class >> 8 == 0x0108
-}
-
 fn remark(hardware: &mut Hardware, hidden: usize) {
     if hidden > 0 {
         let text = format!(
@@ -216,8 +209,7 @@ fn remark(hardware: &mut Hardware, hidden: usize) {
         );
         hardware.note(NoteKind::Unseen, "ACS", text);
     }
-    let redirecting =
-        hardware.pci.iter().filter(|device| device.kind == PciKind::SwitchDown && device.acs.is_some_and(|acs| acs.redirects()));
+    let redirecting = hardware.pci.iter().filter(|device| device.kind == PciKind::SwitchDown && device.acs.is_some_and(Acs::redirects));
     let redirecting: Vec<String> = redirecting.map(|device| device.address.to_string()).collect();
     if let [first, rest @ ..] = redirecting.as_slice() {
         let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
@@ -251,7 +243,7 @@ fn find(root: &Path, hardware: &mut Hardware) -> Found {
     if found.is_empty() && flat.is_empty() {
         walk(root, &root.join("sys/devices"), 0, &mut found);
     }
-    nest(flat, &mut found, hardware);
+    nest(&flat, &mut found, hardware);
     found
 }
 
@@ -297,9 +289,9 @@ fn walk(root: &Path, folder: &Path, depth: usize, found: &mut Found) {
 }
 
 /// Devices as plain folders side by side: what is above them is told by the bridges' bus numbers, if at all.
-fn nest(flat: BTreeMap<PciAddress, PathBuf>, found: &mut Found, hardware: &mut Hardware) {
+fn nest(flat: &BTreeMap<PciAddress, PathBuf>, found: &mut Found, hardware: &mut Hardware) {
     let mut bridges: HashMap<(u32, u8), PciAddress> = HashMap::new();
-    for (&address, folder) in &flat {
+    for (&address, folder) in flat {
         if read::hex(&folder.join("class")).is_some_and(is_bridge) {
             let told = read::number(&folder.join("secondary_bus_number")).and_then(|bus| u8::try_from(bus).ok());
             if let Some(bus) = told.filter(|&bus| bus > 0).or_else(|| Config::of(folder, 64).secondary()) {

@@ -4,7 +4,7 @@ use std::process::Command;
 use super::made::Tree;
 use super::*;
 use crate::topology::Lanes;
-use crate::topology::hardware::{CacheKind, LinkLayer, NoteKind, PciKind};
+use crate::topology::hardware::{Acs, CacheKind, LinkLayer, NoteKind, PciKind};
 
 fn recorded() -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
@@ -121,8 +121,8 @@ fn ports_say_themselves_what_they_are_where_root_may_ask() {
     let hardware = Machine::at(tree.root()).hardware();
     let at = |address: &str| &hardware.pci[hardware.pci_at(address.parse().unwrap()).unwrap()];
     assert_eq!((at("0000:10:01.0").kind, at("0000:11:00.0").kind), (PciKind::SwitchUp, PciKind::SwitchDown));
-    assert_eq!(at("0000:11:00.0").acs.map(|acs| acs.redirects()), Some(false));
-    assert_eq!(at("0000:12:00.0").acs.map(|acs| acs.redirects()), Some(true));
+    assert_eq!(at("0000:11:00.0").acs.map(Acs::redirects), Some(false));
+    assert_eq!(at("0000:12:00.0").acs.map(Acs::redirects), Some(true));
     let notes = notes(&tree);
     assert!(notes.iter().any(|note| note.kind == NoteKind::Warning && note.text.contains("0000:12:00.0")), "{notes:?}");
 }

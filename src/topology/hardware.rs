@@ -167,6 +167,13 @@ pub struct PciDevice {
     pub driver: Option<String>,
 }
 
+impl PciDevice {
+    /// True for what transfers begin or end at: network devices, displays (GPUs among them), accelerators, `NVMe` storage.
+    pub const fn is_end(&self) -> bool {
+        matches!(self.class >> 16, 0x02 | 0x03 | 0x12) || self.class >> 8 == 0x0108
+    }
+}
+
 /// Which transfers between devices a port sends up to the processor instead of across.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -384,8 +391,9 @@ impl Hardware {
 
     /// A PCI device and all above it, nearest first.
     pub fn above(&self, device: usize) -> impl Iterator<Item = usize> {
-        // A file may tell a circle: no tree is deeper than it has devices.
-        std::iter::successors(Some(device), |&at| self.pci.get(at)?.parent).take(self.pci.len())
+        // A file may tell a circle, or a device that is not there: no tree is deeper than it has devices.
+        let up = std::iter::successors(Some(device), |&at| self.pci.get(at)?.parent);
+        up.take_while(|&at| at < self.pci.len()).take(self.pci.len())
     }
 
     /// Remark something.

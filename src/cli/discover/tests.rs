@@ -1,5 +1,5 @@
 use super::*;
-use crate::topology::hardware::{Cache, Gpu, NumaNode, Package};
+use crate::topology::hardware::{Cache, Gpu, NumaNode, Package, PciDevice};
 use crate::topology::{Lanes, PciAddress};
 
 fn device(address: &str, parent: Option<usize>, kind: PciKind, class: u32) -> PciDevice {
