@@ -16,6 +16,9 @@ mod system;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "nvml")]
+pub mod nvml;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
