@@ -1,5 +1,7 @@
 //! A box of GPUs as a file describes it.
 
+use std::path::Path;
+
 use nvml_wrapper_sys::bindings::{
     NVML_DEVICE_ARCH_AMPERE, NVML_DEVICE_ARCH_UNKNOWN, nvmlGpuLevel_enum_NVML_TOPOLOGY_HOSTBRIDGE as HOST_BRIDGE,
     nvmlGpuLevel_enum_NVML_TOPOLOGY_MULTIPLE as MULTIPLE, nvmlGpuLevel_enum_NVML_TOPOLOGY_NODE as NODE,
@@ -13,6 +15,8 @@ use serde::Deserialize;
 #[serde(default)]
 pub struct Described {
     pub driver: String,
+    /// a file beside this one that tells the rest; what is here overrules it
+    pub base: Option<String>,
     /// what all GPUs have in common
     pub model: Model,
     pub gpu: Vec<Gpu>,
@@ -20,6 +24,8 @@ pub struct Described {
     pub nvlink: Vec<NvLinks>,
     /// later entries overrule earlier ones
     pub pair: Vec<Pair>,
+    /// later entries overrule earlier ones; a GPU of none has no such thing
+    pub fabric: Vec<Fabric>,
     pub fail: Vec<Fail>,
 }
 
@@ -45,8 +51,6 @@ pub struct Model {
     pub link_version: u32,
     /// NVLink-C2C links and MB/s of each
     pub c2c: [u32; 2],
-    /// state and status of the fabric's configuration; none if the driver has no such thing
-    pub fabric: Option<(u8, u32)>,
     /// true if MIG can be switched on
     pub mig: bool,
 }
@@ -66,7 +70,6 @@ impl Default for Model {
             link_speed: 0,
             link_version: 0,
             c2c: [0, 0],
-            fabric: None,
             mig: false,
         }
     }
@@ -88,8 +91,6 @@ pub struct Gpu {
     pub mig: Option<Vec<String>>,
     /// generation and width now, if not the model's
     pub pcie: Option<[u32; 2]>,
-    /// state and status of the fabric's configuration, if not the model's
-    pub fabric: Option<(u8, u32)>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -113,11 +114,21 @@ pub struct Pair {
     pub p2p: [String; 5],
 }
 
+/// How far the fabric is configured, in NVML's numbers.
+#[derive(Debug, Deserialize)]
+pub struct Fabric {
+    pub gpus: String,
+    pub state: u8,
+    pub status: u32,
+}
+
 /// A call that answers with an error.
 #[derive(Debug, Deserialize)]
 pub struct Fail {
     /// every call on a device, if none is named
     pub call: Option<String>,
+    /// a call that does not fail
+    pub except: Option<String>,
     /// every GPU, if none is named
     pub gpu: Option<usize>,
     pub link: Option<u32>,
@@ -133,6 +144,27 @@ pub fn has(list: &str, number: usize) -> bool {
 }
 
 impl Described {
+    /// Read a file and the one that it is based on.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+        let own: Self = toml::from_str(&text).map_err(|error| wrong(&error))?;
+        let Some(base) = &own.base else { return Ok(own) };
+        let base = Self::read(&path.with_file_name(base))?;
+        Ok(Self {
+            nvlink: base.nvlink.into_iter().chain(own.nvlink).collect(),
+            pair: base.pair.into_iter().chain(own.pair).collect(),
+            fabric: base.fabric.into_iter().chain(own.fabric).collect(),
+            fail: base.fail.into_iter().chain(own.fail).collect(),
+            ..base
+        })
+    }
+
+    /// State and status of the fabric's configuration.
+    pub fn fabric(&self, gpu: usize) -> Option<&Fabric> {
+        self.fabric.iter().rev().find(|fabric| has(&fabric.gpus, gpu))
+    }
+
     /// The link of a GPU; `None` if it is down.
     pub fn link(&self, gpu: usize, link: u32) -> Option<&NvLinks> {
         self.nvlink.iter().rev().find(|links| has(&links.gpus, gpu) && has(&links.links, link as usize)).filter(|links| links.to.is_some())
@@ -164,7 +196,10 @@ impl Described {
     pub fn failure(&self, call: &str, gpu: Option<usize>, link: Option<u32>) -> Option<u32> {
         let hit = |fail: &&Fail| {
             let called = fail.call.as_deref().map_or(gpu.is_some(), |named| named == call);
-            called && (fail.gpu.is_none() || fail.gpu == gpu) && (fail.link.is_none() || fail.link == link)
+            called
+                && fail.except.as_deref() != Some(call)
+                && (fail.gpu.is_none() || fail.gpu == gpu)
+                && (fail.link.is_none() || fail.link == link)
         };
         self.fail.iter().find(hit).map(|fail| fail.error)
     }

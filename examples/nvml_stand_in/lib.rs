@@ -12,6 +12,7 @@
 mod described;
 
 use std::ffi::{c_char, c_int, c_uint, c_ulong, c_ulonglong};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use described::{Described, Gpu, has};
@@ -136,12 +137,8 @@ fn pci(address: &str, device: u32) -> nvmlPciInfo_t {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvmlInit_v2() -> nvmlReturn_t {
-    let read = || -> Result<Described, String> {
-        let path = std::env::var("TOPOSCOPE_STAND_IN").map_err(|_| "TOPOSCOPE_STAND_IN names no file".to_owned())?;
-        let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
-        toml::from_str(&text).map_err(|error| format!("{path}: {error}"))
-    };
-    match read() {
+    let path = std::env::var("TOPOSCOPE_STAND_IN").map_err(|_| "TOPOSCOPE_STAND_IN names no file".to_owned());
+    match path.and_then(|path| Described::read(Path::new(&path))) {
         Ok(described) => {
             *SERVED.lock().unwrap_or_else(PoisonError::into_inner) = Some(described);
             answer("nvmlInit_v2", |_| Ok(()))
@@ -374,8 +371,8 @@ pub unsafe extern "C" fn nvmlDeviceGetTopologyCommonAncestor(one: nvmlDevice_t, 
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvmlDeviceGetGpuFabricInfo(device: nvmlDevice_t, info: *mut nvmlGpuFabricInfo_t) -> nvmlReturn_t {
-    of_device("nvmlDeviceGetGpuFabricInfo", device, None, |described, gpu, _| {
-        let (state, status) = gpu.fabric.or(described.model.fabric).ok_or(NOT_SUPPORTED)?;
-        unsafe { put(info, nvmlGpuFabricInfo_t { clusterUuid: [0; 16], status, cliqueId: 0, state }) }
+    of_device("nvmlDeviceGetGpuFabricInfo", device, None, |described, _, handle| {
+        let fabric = described.fabric(handle.gpu).ok_or(NOT_SUPPORTED)?;
+        unsafe { put(info, nvmlGpuFabricInfo_t { clusterUuid: [0; 16], status: fabric.status, cliqueId: 0, state: fabric.state }) }
     })
 }

@@ -1,4 +1,6 @@
-//! CUDA's driver and NCCL, as far as they can be loaded here. Absent is a fact, not an error.
+//! CUDA's driver, NCCL and NVML, as far as they can be loaded here. Absent is a fact, not an error.
+
+use crate::topology::Hardware;
 
 /// What loading a library came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +56,17 @@ pub fn nccl() -> Library {
         Err(error) => Library::Broken(format!("ncclGetVersion: {error:?}")),
     }
 }
+
+/// Add what NVML tells of this host's GPUs and their links.
+#[cfg(feature = "nvml")]
+pub fn gpus(hardware: &mut Hardware) {
+    crate::discover::nvml::look(hardware, None);
+    super::nvswitch::look(hardware, None);
+}
+
+/// This build does not ask.
+#[cfg(not(feature = "nvml"))]
+pub fn gpus(_: &mut Hardware) {}
 
 #[cfg(not(feature = "cuda"))]
 pub fn cuda_driver() -> Library {

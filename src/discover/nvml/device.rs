@@ -2,17 +2,21 @@
 
 use nvml_wrapper::bitmasks::device::ThrottleReasons;
 use nvml_wrapper::enum_wrappers::device::Clock;
+use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::struct_wrappers::device::PciInfo;
 
 use super::Seen;
 use super::failures::{self, Failures, Whom};
 use crate::topology::hardware::NoteKind;
-use crate::topology::{Hardware, Lanes, PciAddress};
+use crate::topology::{Hardware, Lanes, PciAddress, PcieLink};
 use crate::units::plain;
 
 /// Words of 64 bits that hold the processors of any host, and its NUMA nodes.
 const CPU_WORDS: usize = 128;
 const NODE_WORDS: usize = 16;
+
+/// More than any GPU can be divided into.
+const MOST_INSTANCES: u32 = 64;
 
 /// Where a GPU sits; `None` for an address that is none (NVML fills it with `f` for what cannot be seen).
 pub fn address(info: &PciInfo) -> Option<PciAddress> {
@@ -71,7 +75,7 @@ fn trained(lanes: Option<Lanes>) -> Option<Lanes> {
 
 /// The GPU's own link, as its driver reads it. NVML's maximum is what GPU and slot can both do; the GPU's own speed is told apart
 /// where it is higher, and then the slot is what limits.
-fn pcie(failures: &mut Failures, seen: &Seen<'_>) -> crate::topology::PcieLink {
+fn pcie(failures: &mut Failures, seen: &Seen<'_>) -> PcieLink {
     let (device, whom) = (&seen.device, Whom::Gpu(seen.index));
     let speed = failures.ask("nvmlDeviceGetCurrPcieLinkGeneration", whom, device.current_pcie_link_gen());
     let width = failures.ask("nvmlDeviceGetCurrPcieLinkWidth", whom, device.current_pcie_link_width());
@@ -86,7 +90,7 @@ fn pcie(failures: &mut Failures, seen: &Seen<'_>) -> crate::topology::PcieLink {
         (Some(both), Some(own)) if own > both.speed => (Some(Lanes { speed: own, ..both }), Some(both)),
         _ => (both, None),
     };
-    crate::topology::PcieLink { now: lanes(speed, width), most, port }
+    PcieLink { now: lanes(speed, width), most, port }
 }
 
 /// The instances that a GPU is divided into.
@@ -101,15 +105,20 @@ fn mig(hardware: &mut Hardware, failures: &mut Failures, seen: &Seen<'_>) {
     if mode.current == 0 {
         return;
     }
-    let slots = failures.ask("nvmlDeviceGetMaxMigDeviceCount", whom, device.mig_device_count()).unwrap_or(0);
+    let slots = failures.ask("nvmlDeviceGetMaxMigDeviceCount", whom, device.mig_device_count());
     let mut instances = Vec::new();
-    for slot in 0..slots.min(64) {
-        let instance = match device.mig_device_by_index(slot) {
-            Err(nvml_wrapper::error::NvmlError::NotFound) => continue,
-            answer => failures.ask("nvmlDeviceGetMigDeviceHandleByIndex", Whom::Instance(seen.index, slot), answer),
-        };
-        let Some(instance) = instance else { continue };
+    let mut complete = slots.is_some();
+    for slot in 0..slots.unwrap_or(0).min(MOST_INSTANCES) {
         let whom = Whom::Instance(seen.index, slot);
+        let instance = match device.mig_device_by_index(slot) {
+            // An empty slot.
+            Err(NvmlError::NotFound) => continue,
+            answer => failures.ask("nvmlDeviceGetMigDeviceHandleByIndex", whom, answer),
+        };
+        let Some(instance) = instance else {
+            complete = false;
+            continue;
+        };
         let name = failures.ask("nvmlDeviceGetName", whom, instance.name()).unwrap_or_default();
         let uuid = failures.ask("nvmlDeviceGetUUID", whom, instance.uuid()).unwrap_or_default();
         // The name is the GPU's, then `MIG` and the profile.
@@ -117,8 +126,11 @@ fn mig(hardware: &mut Hardware, failures: &mut Failures, seen: &Seen<'_>) {
         instances.push(plain(format!("{profile} {uuid}").trim()));
     }
     let text = match instances.len() {
-        0 => "is divided (MIG is on), but has no instance: nothing can run on it until there is one".to_owned(),
-        number => format!("is divided into {number} instance(s) (MIG): none of them reaches another GPU directly, NVLinks included"),
+        0 if complete => "it is to be divided (MIG is on), but has no instance: nothing runs on it until there is one".to_owned(),
+        number if complete => {
+            format!("it is divided into {number} instance(s) (MIG): none reaches another GPU directly, over NVLinks neither")
+        }
+        _ => "it is divided (MIG is on): no instance reaches another GPU directly, over NVLinks neither".to_owned(),
     };
     hardware.note(NoteKind::Warning, about, text);
     if let Some(gpu) = hardware.gpus.get_mut(seen.gpu) {

@@ -86,6 +86,9 @@ pub const fn is_news(error: &NvmlError) -> bool {
     matches!(error, NvmlError::UnexpectedVariant(number) if *number < FIRST_UNNAMED)
 }
 
+/// Calls that one note names.
+const MOST_CALLS: usize = 6;
+
 /// Failed calls by error and by what they asked about.
 #[derive(Debug, Default)]
 pub struct Failures {
@@ -96,9 +99,13 @@ pub struct Failures {
 impl Failures {
     /// The answer, if there is one; otherwise its error is kept. That a device has no such thing (`NotSupported`) is no failure.
     pub fn ask<T>(&mut self, call: &'static str, whom: Whom, answer: Result<T, NvmlError>) -> Option<T> {
+        if matches!(answer, Err(NvmlError::NotSupported)) { None } else { self.need(call, whom, answer) }
+    }
+
+    /// The answer to what every device must be able to tell.
+    pub fn need<T>(&mut self, call: &'static str, whom: Whom, answer: Result<T, NvmlError>) -> Option<T> {
         let error = match answer {
             Ok(answer) => return Some(answer),
-            Err(NvmlError::NotSupported) => return None,
             Err(error) => phrase(&error),
         };
         match self.found.iter_mut().find(|(phrase, of, _)| (phrase, *of) == (&error, call)) {
@@ -108,51 +115,59 @@ impl Failures {
         None
     }
 
-    /// One note an error and set of devices, with the calls.
+    /// One note an error and set of GPUs, with the calls.
     pub fn tell(self, hardware: &mut Hardware) {
-        let mut notes: Vec<(String, BTreeSet<Whom>, Vec<&str>)> = Vec::new();
+        let mut notes: Vec<(String, BTreeSet<u32>, Vec<String>)> = Vec::new();
         for (phrase, call, whoms) in self.found {
-            match notes.iter_mut().find(|(other, about, _)| (other, about) == (&phrase, &whoms)) {
+            let parts = parts(&whoms);
+            let call = if parts.is_empty() { call.to_owned() } else { format!("{call} ({parts})") };
+            let gpus = gpus(&whoms);
+            match notes.iter_mut().find(|(other, about, _)| (other, about) == (&phrase, &gpus)) {
                 Some((.., calls)) => calls.push(call),
-                None => notes.push((phrase, whoms, vec![call])),
+                None => notes.push((phrase, gpus, vec![call])),
             }
         }
-        for (phrase, whoms, calls) in notes {
-            let who = name(&whoms);
-            let about = if who.is_empty() { "NVML".to_owned() } else { who };
-            let text = format!("{} failed with {phrase}. What it would tell is missing", calls.join(", "));
+        for (phrase, gpus, mut calls) in notes {
+            let about = if gpus.is_empty() { "NVML".to_owned() } else { counted("GPU", &gpus) };
+            let more = calls.len().saturating_sub(MOST_CALLS);
+            calls.truncate(MOST_CALLS);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let text = format!("{}{more} failed with {phrase}. What it would tell is missing", calls.join(", "));
             hardware.note(NoteKind::Unseen, about, text);
         }
     }
 }
 
-/// `GPU 3`, `GPUs 0-7`, `links 0-17 of GPU 3`, `pairs of GPUs 0-3`; empty for the library itself.
-fn name(whoms: &BTreeSet<Whom>) -> String {
-    let mut gpus = BTreeSet::new();
-    let mut pairs = BTreeSet::new();
+/// The GPUs that a failure is about; of pairs, those that are in all of them, if there are such.
+fn gpus(whoms: &BTreeSet<Whom>) -> BTreeSet<u32> {
+    let of = |whom: &Whom| match *whom {
+        Whom::Library => vec![],
+        Whom::Gpu(gpu) | Whom::Link(gpu, _) | Whom::Instance(gpu, _) => vec![gpu],
+        Whom::Pair(from, to) => vec![from, to],
+    };
+    let all: BTreeSet<u32> = whoms.iter().flat_map(of).collect();
+    let is_pair = |whom: &Whom| matches!(whom, Whom::Pair(..));
+    let common: BTreeSet<u32> =
+        all.iter().copied().filter(|gpu| whoms.iter().all(|whom| is_pair(whom) && of(whom).contains(gpu))).collect();
+    if common.is_empty() { all } else { common }
+}
+
+/// Links and instances: `links 0-17 of GPU 3`; GPUs with the same ones are told together.
+fn parts(whoms: &BTreeSet<Whom>) -> String {
     let mut parts: BTreeMap<(&str, u32), BTreeSet<u32>> = BTreeMap::new();
     for whom in whoms {
         match *whom {
-            Whom::Library => {}
-            Whom::Gpu(gpu) => drop(gpus.insert(gpu)),
-            Whom::Pair(from, to) => pairs.extend([from, to]),
             Whom::Link(gpu, link) => drop(parts.entry(("link", gpu)).or_default().insert(link)),
             Whom::Instance(gpu, instance) => drop(parts.entry(("instance", gpu)).or_default().insert(instance)),
+            Whom::Library | Whom::Gpu(_) | Whom::Pair(..) => {}
         }
     }
-    // GPUs whose links of the same numbers failed are told together.
     let mut alike: BTreeMap<(&str, BTreeSet<u32>), BTreeSet<u32>> = BTreeMap::new();
     for ((what, gpu), numbers) in parts {
         alike.entry((what, numbers)).or_default().insert(gpu);
     }
-    let mut names = Vec::new();
-    if !gpus.is_empty() {
-        names.push(counted("GPU", &gpus));
-    }
-    if !pairs.is_empty() {
-        names.push(format!("pairs of {}", counted("GPU", &pairs)));
-    }
-    names.extend(alike.into_iter().map(|((what, numbers), gpus)| format!("{} of {}", counted(what, &numbers), counted("GPU", &gpus))));
+    let names: Vec<_> =
+        alike.into_iter().map(|((what, numbers), gpus)| format!("{} of {}", counted(what, &numbers), counted("GPU", &gpus))).collect();
     names.join("; ")
 }
 
@@ -183,8 +198,9 @@ mod tests {
         failures.ask::<()>("state", Whom::Link(9, 4), Err(NvmlError::NoPermission));
         let told = told(failures);
         assert_eq!(told.len(), 1);
-        assert_eq!(told[0].0, "link 4 of GPU 9; links 0-17 of GPUs 0-7");
-        assert!(told[0].1.starts_with("state failed with NoPermission: this user may not ask"), "{told:?}");
+        assert_eq!(told[0].0, "GPUs 0-7,9");
+        let text = "state (links 0-17 of GPUs 0-7; link 4 of GPU 9) failed with NoPermission: this user may not ask";
+        assert!(told[0].1.starts_with(text), "{told:?}");
     }
 
     #[test]
@@ -193,10 +209,13 @@ mod tests {
         for call in ["name", "uuid", "memory"] {
             failures.ask::<()>(call, Whom::Gpu(3), Err(NvmlError::GpuLost));
         }
+        for gpu in [0, 1, 2, 4] {
+            failures.ask::<()>("peer", Whom::Pair(3, gpu), Err(NvmlError::GpuLost));
+        }
         let told = told(failures);
         assert_eq!(told.len(), 1);
         assert_eq!(told[0].0, "GPU 3");
-        assert!(told[0].1.starts_with("name, uuid, memory failed with GpuLost: "), "{told:?}");
+        assert!(told[0].1.starts_with("name, uuid, memory, peer failed with GpuLost: "), "{told:?}");
     }
 
     #[test]

@@ -40,7 +40,7 @@ struct Fields {
 pub fn read(hardware: &mut Hardware, failures: &mut Failures, seen: &[Seen<'_>]) {
     for gpu in seen {
         let fields = fields(failures, gpu);
-        nvlinks(hardware, failures, seen, gpu, &fields);
+        nvlinks(hardware, failures, gpu, &fields);
         let numa = hardware.gpus.get(gpu.gpu).and_then(|gpu| gpu.numa);
         for number in 0..fields.c2c_links.min(MOST_LINKS) {
             hardware.gpu_links.push(GpuLink {
@@ -97,7 +97,7 @@ fn number(value: SampleValue) -> f64 {
 }
 
 /// The NVLinks of one GPU.
-fn nvlinks(hardware: &mut Hardware, failures: &mut Failures, seen: &[Seen<'_>], gpu: &Seen<'_>, fields: &Fields) {
+fn nvlinks(hardware: &mut Hardware, failures: &mut Failures, gpu: &Seen<'_>, fields: &Fields) {
     let mut architecture = None;
     let mut errors = Vec::new();
     for number in 0..fields.links.unwrap_or(USUAL_LINKS).min(MOST_LINKS) {
@@ -120,7 +120,7 @@ fn nvlinks(hardware: &mut Hardware, failures: &mut Failures, seen: &[Seen<'_>], 
                 Err(NvmlError::Utf8Error(_)) => LinkEnd::Switch,
                 answer => failures
                     .ask("nvmlDeviceGetNvLinkRemotePciInfo", whom, answer)
-                    .map_or(LinkEnd::Unknown, |info| end(hardware, seen, gpu, &info)),
+                    .map_or(LinkEnd::Unknown, |info| end(hardware, gpu, &info)),
             };
             errors.extend(counters(failures, &link, whom).map(|counts| format!("link {number}: {counts}")));
         }
@@ -178,12 +178,12 @@ fn rate(generation: Option<u32>, speed: Option<f64>) -> Option<f64> {
 }
 
 /// What a link leads to.
-fn end(hardware: &Hardware, seen: &[Seen<'_>], gpu: &Seen<'_>, info: &PciInfo) -> LinkEnd {
-    let address = device::address(info);
-    if let Some(peer) = address.and_then(|address| seen.iter().find(|seen| seen.address == Some(address))) {
-        return LinkEnd::Gpu(peer.gpu);
+fn end(hardware: &Hardware, gpu: &Seen<'_>, info: &PciInfo) -> LinkEnd {
+    let at = device::address(info).and_then(|address| hardware.pci_at(address));
+    if let Some(peer) = at.and_then(|at| hardware.gpus.iter().position(|gpu| gpu.pci == Some(at))) {
+        return LinkEnd::Gpu(peer);
     }
-    let listed = address.and_then(|address| hardware.pci_at(address)).and_then(|at| hardware.pci.get(at));
+    let listed = at.and_then(|at| hardware.pci.get(at));
     let (vendor, model) = listed.map_or_else(|| device::ids(info.pci_device_id), |device| (device.vendor, device.device));
     if vendor == IBM {
         let numa = hardware.gpus.get(gpu.gpu).and_then(|gpu| gpu.numa);
@@ -216,29 +216,37 @@ fn counters(failures: &mut Failures, link: &nvml_wrapper::NvLink<'_, '_>, whom: 
     (!told.is_empty()).then(|| told.join(", "))
 }
 
-/// Say which GPUs have fewer links up than others of their kind. Links that none has up are not fitted, and no fault.
+/// Say which GPUs have links down that should be up: all that lead to switches, and those that others of their kind have. Links
+/// that no GPU has up were never fitted, and are no fault.
 fn fewer(hardware: &mut Hardware, seen: &[Seen<'_>]) {
-    let mut up: BTreeMap<usize, (u32, BTreeSet<u32>)> = BTreeMap::new();
+    #[derive(Default)]
+    struct Count {
+        up: u32,
+        switched: bool,
+        down: BTreeSet<u32>,
+    }
+    let mut counts: BTreeMap<usize, Count> = BTreeMap::new();
     for link in hardware.gpu_links.iter().filter(|link| link.kind == GpuLinkKind::Nvlink) {
-        let (active, down) = up.entry(link.gpu).or_default();
-        *active += u32::from(link.active);
-        down.extend(link.number.filter(|_| !link.active));
+        let count = counts.entry(link.gpu).or_default();
+        count.up += u32::from(link.active);
+        count.switched |= link.active && link.end == LinkEnd::Switch;
+        count.down.extend(link.number.filter(|_| !link.active));
     }
     let name = |gpu: usize| hardware.gpus.get(gpu).map(|gpu| gpu.name.clone()).unwrap_or_default();
     let mut most: BTreeMap<String, u32> = BTreeMap::new();
-    for (&gpu, (active, _)) in &up {
+    for (&gpu, count) in &counts {
         let of_kind = most.entry(name(gpu)).or_default();
-        *of_kind = (*of_kind).max(*active);
+        *of_kind = (*of_kind).max(if count.switched { count.up + count.down.len() as u32 } else { count.up });
     }
     let mut notes = Vec::new();
     for gpu in seen {
-        let Some((active, down)) = up.get(&gpu.gpu) else { continue };
+        let Some(count) = counts.get(&gpu.gpu) else { continue };
         let of_kind = most.get(&name(gpu.gpu)).copied().unwrap_or_default();
-        if *active < of_kind && !down.is_empty() {
+        if count.up < of_kind && !count.down.is_empty() {
             let text = format!(
-                "{active} NVLinks are up, {of_kind} on others of its kind; down: {}. See dmesg for Xid 74, then reset the GPU or check its seat, \
-                 bridge and cables",
-                counted("link", down)
+                "{} of {of_kind} NVLinks are up; down: {}. See dmesg for Xid 74; reset the GPU, or check its seat, bridge and cables",
+                count.up,
+                counted("link", &count.down)
             );
             notes.push((format!("GPU {}", gpu.index), text));
         }

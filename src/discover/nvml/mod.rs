@@ -74,7 +74,7 @@ pub fn open(library: Option<&Path>) -> Result<Nvml, String> {
                     unloadable = Some(error);
                 }
             }
-            Err(error) => return Err(format!("{} does not start: {}", plain(&place.to_string_lossy()), phrase(&error))),
+            Err(error) => return Err(format!("{}: nvmlInit failed with {}", plain(&place.to_string_lossy()), phrase(&error))),
         }
     }
     let error = unloadable.unwrap_or_default();
@@ -92,12 +92,12 @@ pub fn open(library: Option<&Path>) -> Result<Nvml, String> {
 /// Add what an opened library tells.
 fn read(hardware: &mut Hardware, nvml: &Nvml) {
     let mut failures = Failures::default();
-    let count = failures.ask("nvmlDeviceGetCount", Whom::Library, nvml.device_count()).unwrap_or(0).min(MOST_GPUS);
+    let count = failures.need("nvmlDeviceGetCount", Whom::Library, nvml.device_count()).map(|count| count.min(MOST_GPUS));
     let mut seen = Vec::new();
-    for index in 0..count {
+    for index in 0..count.unwrap_or(0) {
         let whom = Whom::Gpu(index);
-        let Some(device) = failures.ask("nvmlDeviceGetHandleByIndex", whom, nvml.device_by_index(index)) else { continue };
-        let info = failures.ask("nvmlDeviceGetPciInfo", whom, device.pci_info());
+        let Some(device) = failures.need("nvmlDeviceGetHandleByIndex", whom, nvml.device_by_index(index)) else { continue };
+        let info = failures.need("nvmlDeviceGetPciInfo", whom, device.pci_info());
         let id = info.as_ref().map_or((0, 0), |info| device::ids(info.pci_device_id));
         seen.push(Seen { index, device, address: info.as_ref().and_then(device::address), id, gpu: 0 });
     }
@@ -108,7 +108,10 @@ fn read(hardware: &mut Hardware, nvml: &Nvml) {
     links::read(hardware, &mut failures, &seen);
     pairs::read(hardware, &mut failures, nvml, &seen);
     failures.tell(hardware);
-    unlisted(hardware, &seen, count);
+    // Which of the driver's GPUs did not answer is told by then.
+    if count == Some(seen.len() as u32) {
+        unlisted(hardware, &seen);
+    }
 }
 
 /// Find every GPU's entry by its PCI address, or make one. A GPU that does not tell its address takes one of the entries that the
@@ -152,18 +155,18 @@ fn nvidia(hardware: &Hardware, gpu: usize) -> Option<&PciDevice> {
 }
 
 /// Say which NVIDIA GPUs are in the PCI tree but not among the driver's.
-fn unlisted(hardware: &mut Hardware, seen: &[Seen<'_>], count: u32) {
+fn unlisted(hardware: &mut Hardware, seen: &[Seen<'_>]) {
     let missing: Vec<String> = (0..hardware.gpus.len())
         .filter(|gpu| !seen.iter().any(|seen| seen.gpu == *gpu))
         .filter_map(|gpu| nvidia(hardware, gpu).map(|device| device.address.to_string()))
         .collect();
-    if missing.is_empty() || seen.len() < count as usize {
-        // Which of the driver's GPUs did not answer is told already.
+    if missing.is_empty() {
         return;
     }
     let text = format!(
-        "the driver lists {count} GPU(s), without the ones at {}: they fell off the bus, belong to another driver (vfio-pci), or are kept \
+        "the driver lists {} GPU(s), without the ones at {}: they fell off the bus, belong to another driver (vfio-pci), or are kept \
          from this container",
+        seen.len(),
         missing.join(", ")
     );
     hardware.note(NoteKind::Warning, "NVML", text);
