@@ -44,7 +44,7 @@ pub(super) fn recorded(root: &Path, json: bool) -> Result<u8> {
     if !root.join("sys").is_dir() && !root.join("proc").is_dir() {
         bail!("--sysfs-root {}: expected a folder that holds sys and proc as recorded", root.display());
     }
-    let topology = Topology { hardware: vec![Machine::at(root).hardware()], ..Topology::default() };
+    let topology = Topology { hardware: vec![crate::transport::libraries::hardware(&Machine::at(root))], ..Topology::default() };
     print(&text(&topology, json, Look::now()));
     Ok(FINE)
 }

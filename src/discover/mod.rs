@@ -28,7 +28,7 @@ use crate::topology::{Hardware, Placement};
 use crate::units::plain;
 
 /// A machine as seen through its files: `/` for this one, or a folder with a recorded `/sys` and `/proc`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
     root: PathBuf,
 }

@@ -1,5 +1,6 @@
 //! CUDA's driver, NCCL and NVML, as far as they can be loaded here. Absent is a fact, not an error.
 
+use crate::discover::Machine;
 use crate::topology::Hardware;
 
 /// What loading a library came to.
@@ -57,16 +58,25 @@ pub fn nccl() -> Library {
     }
 }
 
-/// Add what NVML tells of this host's GPUs and their links.
+/// What this host is made of: what its files say, and what NVML tells of its GPUs. Asked once, before anything is timed.
+pub fn hardware(machine: &Machine) -> Hardware {
+    let mut hardware = machine.hardware();
+    gpus(&mut hardware, machine);
+    hardware
+}
+
+/// Of a recorded machine only a library that `TOPOSCOPE_NVML` names is asked: the driver's would tell of this one.
 #[cfg(feature = "nvml")]
-pub fn gpus(hardware: &mut Hardware) {
-    crate::discover::nvml::look(hardware, None);
-    super::nvswitch::look(hardware, None);
+fn gpus(hardware: &mut Hardware, machine: &Machine) {
+    let asked = *machine == Machine::default() || crate::discover::nvml::named().is_some();
+    if let Some(nvml) = asked.then(|| crate::discover::nvml::look(hardware, None)).flatten() {
+        super::nvswitch::look(hardware, &nvml);
+    }
 }
 
 /// This build does not ask.
 #[cfg(not(feature = "nvml"))]
-pub fn gpus(_: &mut Hardware) {}
+fn gpus(_: &mut Hardware, _: &Machine) {}
 
 #[cfg(not(feature = "cuda"))]
 pub fn cuda_driver() -> Library {

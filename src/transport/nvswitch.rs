@@ -2,7 +2,6 @@
 //! nvml-wrapper 0.13 has no safe call for it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use nvml_wrapper::error::{NvmlError, nvml_sym, nvml_try};
 use nvml_wrapper::{Device, Nvml};
@@ -17,16 +16,11 @@ use crate::topology::hardware::{GpuLinkKind, NoteKind};
 const NVSWITCH: &str = "NVSwitch";
 
 /// Say which GPUs wait for the fabric manager or were refused by it: NVLinks are up then, but nothing moves over them. Asks nothing
-/// where there are no NVLinks. `library` as in [`crate::discover::nvml::look`], which must have run before.
-pub fn look(hardware: &mut Hardware, library: Option<&Path>) {
-    if hardware.gpu_links.iter().any(|link| link.kind == GpuLinkKind::Nvlink)
-        && let Ok(nvml) = crate::discover::nvml::open(library)
-    {
-        read(hardware, &nvml);
+/// where `hardware` has no NVLinks.
+pub fn look(hardware: &mut Hardware, nvml: &Nvml) {
+    if !hardware.gpu_links.iter().any(|link| link.kind == GpuLinkKind::Nvlink) {
+        return;
     }
-}
-
-fn read(hardware: &mut Hardware, nvml: &Nvml) {
     let mut failures = Failures::default();
     let mut unready: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
     for index in 0..nvml.device_count().unwrap_or(0) {

@@ -75,7 +75,7 @@ fn fields(failures: &mut Failures, seen: &Seen<'_>) -> Fields {
             Err(NvmlError::InvalidArg) => None,
             value => failures.ask("nvmlDeviceGetFieldValues", Whom::Gpu(seen.index), value),
         };
-        let Some(value) = value.map(number) else { continue };
+        let Some(value) = value.as_ref().map(number) else { continue };
         match id {
             NVML_FI_DEV_NVLINK_LINK_COUNT => fields.links = Some(value as u32),
             NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON => fields.speed = Some(value).filter(|&speed| speed > 0.0),
@@ -87,8 +87,8 @@ fn fields(failures: &mut Failures, seen: &Seen<'_>) -> Fields {
     fields
 }
 
-fn number(value: SampleValue) -> f64 {
-    match value {
+fn number(value: &SampleValue) -> f64 {
+    match *value {
         SampleValue::F64(value) => value,
         SampleValue::U32(value) => f64::from(value),
         SampleValue::U64(value) => value as f64,
@@ -208,10 +208,8 @@ fn counters(failures: &mut Failures, link: &nvml_wrapper::NvLink<'_, '_>, whom: 
     ];
     let mut told = Vec::new();
     for (counter, name) in COUNTERS {
-        match failures.ask("nvmlDeviceGetNvLinkErrorCounter", whom, link.error_counter(counter)) {
-            Some(count @ 1..) => told.push(format!("{count} {name}")),
-            _ => {}
-        }
+        let count = failures.ask("nvmlDeviceGetNvLinkErrorCounter", whom, link.error_counter(counter));
+        told.extend(count.filter(|&count| count > 0).map(|count| format!("{count} {name}")));
     }
     (!told.is_empty()).then(|| told.join(", "))
 }

@@ -9,8 +9,7 @@ mod failures;
 mod links;
 mod pairs;
 
-use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml};
@@ -50,43 +49,58 @@ struct Seen<'nvml> {
     gpu: usize,
 }
 
+/// Why there is no library to ask.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unopened {
+    #[error("libnvidia-ml.so.1 is not there")]
+    Absent,
+    #[error("{0}")]
+    Broken(String),
+}
+
+/// The library that `TOPOSCOPE_NVML` names instead of the driver's.
+pub fn named() -> Option<PathBuf> {
+    std::env::var_os(LIBRARY).filter(|name| !name.is_empty()).map(PathBuf::from)
+}
+
 /// Add what NVML tells to `hardware`: its GPUs and their links. `library` is the one to load; else `TOPOSCOPE_NVML` names it; else
-/// the driver's. Asked once, never while something is timed: drivers that keep no GPU awake may take seconds.
-pub fn look(hardware: &mut Hardware, library: Option<&Path>) {
+/// the driver's. Asked once, never while something is timed: drivers that keep no GPU awake may take seconds. Returns the opened
+/// library for who has more to ask.
+pub fn look(hardware: &mut Hardware, library: Option<&Path>) -> Option<Nvml> {
     match open(library) {
-        Ok(nvml) => read(hardware, &nvml),
-        Err(why) => hardware.note(NoteKind::Unseen, "NVML", why),
+        Ok(nvml) => {
+            read(hardware, &nvml);
+            Some(nvml)
+        }
+        Err(why) => {
+            let way = if why == Unopened::Absent { ": it comes with NVIDIA's driver, and into a container with --gpus all" } else { "" };
+            let text = format!("{why}{way}. Nothing is known of NVIDIA GPUs but what the system shows");
+            hardware.note(NoteKind::Unseen, "NVML", text);
+            None
+        }
     }
 }
 
 /// Load and initialise the library, or say why not.
-pub fn open(library: Option<&Path>) -> Result<Nvml, String> {
-    let named = library.map(OsString::from).or_else(|| std::env::var_os(LIBRARY).filter(|name| !name.is_empty()));
-    let places = named.clone().map_or_else(|| PLACES.map(OsString::from).to_vec(), |name| vec![name]);
-    let mut unloadable = None;
+pub fn open(library: Option<&Path>) -> Result<Nvml, Unopened> {
+    let own = library.map(Path::to_owned).or_else(named);
+    let places = own.as_ref().map_or_else(|| PLACES.map(PathBuf::from).to_vec(), |own| vec![own.clone()]);
+    let mut broken = None;
     for place in places {
-        match Nvml::builder().lib_path(&place).init() {
+        let shown = plain(&place.to_string_lossy());
+        match Nvml::builder().lib_path(place.as_os_str()).init() {
             Ok(nvml) => return Ok(nvml),
-            // Missing is told in the loader's words only if no other place has it; what is damaged is told at once.
             Err(NvmlError::LibloadingError(error)) => {
                 let error = plain(&error.to_string());
-                if unloadable.is_none() || !error.contains("No such file") {
-                    unloadable = Some(error);
+                // The loader names what it does not find, which is this library or one that it needs.
+                if own.is_some() || !(error.starts_with(&shown) && error.contains("No such file")) {
+                    broken = broken.or(Some(format!("{shown} cannot be loaded: {error}")));
                 }
             }
-            Err(error) => return Err(format!("{}: nvmlInit failed with {}", plain(&place.to_string_lossy()), phrase(&error))),
+            Err(error) => return Err(Unopened::Broken(format!("{shown}: nvmlInit failed with {}", phrase(&error)))),
         }
     }
-    let error = unloadable.unwrap_or_default();
-    Err(match named {
-        Some(_) => format!("{LIBRARY} or the caller names a library that cannot be loaded: {error}"),
-        None if error.contains("No such file") => {
-            "libnvidia-ml.so.1 is not there, so nothing is known of NVIDIA GPUs but their PCI devices: it comes with NVIDIA's driver; a \
-             container is given it with --gpus all"
-                .to_owned()
-        }
-        None => format!("NVIDIA's driver library cannot be loaded: {error}"),
-    })
+    Err(broken.map_or(Unopened::Absent, Unopened::Broken))
 }
 
 /// Add what an opened library tells.

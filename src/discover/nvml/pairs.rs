@@ -32,7 +32,7 @@ pub fn read(hardware: &mut Hardware, failures: &mut Failures, nvml: &Nvml, seen:
                 if access == "nvlink" && joined == Some(LinkEnd::Switch) && status != P2pStatus::Ok {
                     refused.push((from.index, to.index));
                 }
-                let what = ToldWhat::Peer { access: access.to_owned(), status: word(&status).to_owned() };
+                let what = ToldWhat::Peer { access: access.to_owned(), status: word(status).to_owned() };
                 hardware.told.push(Told { from: Device::Gpu(from.gpu), to: Device::Gpu(to.gpu), what });
             }
             if other > at && joined.is_none() {
@@ -68,7 +68,7 @@ fn joined(hardware: &Hardware, from: usize, to: usize) -> Option<LinkEnd> {
 }
 
 /// A status as nvidia-smi abbreviates it.
-const fn word(status: &P2pStatus) -> &'static str {
+const fn word(status: P2pStatus) -> &'static str {
     match status {
         P2pStatus::Ok => "OK",
         P2pStatus::ChipsetNotSupported => "CNS",

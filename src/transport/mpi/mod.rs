@@ -21,7 +21,7 @@ use raw::Comm;
 
 pub use worker::{Left, Worker};
 
-use super::{Agent, Collector, End, Engine, Order, Report, Setup, ToAgent, ToRoot, TransportError};
+use super::{Agent, Collector, End, Engine, Order, Report, Setup, ToAgent, ToRoot, TransportError, libraries};
 use crate::discover::{Machine, allowed_cores};
 use crate::sample::{EngineKind, MoverKind};
 use crate::topology::{Placement, Topology};
@@ -29,8 +29,9 @@ use crate::topology::{Placement, Topology};
 use crate::sample::MPI_MOVERS as MOVERS;
 /// Longest time for all ranks to say where they sit, and to get ready for a sweep.
 const ANSWER: Duration = Duration::from_secs(120);
-/// Longest time for the hosts to say what they are made of, after all ranks have answered.
-const DESCRIBE: Duration = Duration::from_secs(10);
+/// Longest time for the hosts to say what they are made of, after all ranks have answered. NVIDIA's driver takes a second or more
+/// a GPU to start where nothing keeps it awake.
+const DESCRIBE: Duration = Duration::from_secs(30);
 /// How often rank 0 says that it is there.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
@@ -137,7 +138,7 @@ impl Mpi {
         for rank in hosts.waiting().filter(|&rank| rank > 0).collect::<Vec<_>>() {
             self.tell(rank, &ToAgent::Describe)?;
         }
-        hosts.take(0, serde_json::to_value(Machine::default().hardware()).unwrap_or_default());
+        hosts.take(0, serde_json::to_value(libraries::hardware(&Machine::default())).unwrap_or_default());
         let deadline = Instant::now() + DESCRIBE;
         let mut nap = Nap::new();
         while hosts.waiting().next().is_some() && Instant::now() < deadline {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use endpoint::{Shared, ThreadEndpoint};
 
-use super::{Agent, Collector, Engine, Order, Report, Setup, ToAgent, ToRoot, TransportError};
+use super::{Agent, Collector, Engine, Order, Report, Setup, ToAgent, ToRoot, TransportError, libraries};
 use crate::discover::{Machine, allowed_cores};
 use crate::sample::{EngineKind, MoverKind};
 use crate::topology::Topology;
@@ -44,7 +44,7 @@ impl Threads {
         let cores = allowed_cores();
         let machine = Machine::default();
         let mut engine = Self {
-            topology: Topology { hardware: vec![machine.hardware()], ..Topology::default() },
+            topology: Topology { hardware: vec![libraries::hardware(&machine)], ..Topology::default() },
             to_agents: Vec::new(),
             from_agents,
             handles: Vec::new(),

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::Deserialize;
-use toposcope::topology::Hardware;
+use toposcope::topology::{Hardware, Topology};
 
-/// Variables of the child process that looks.
-pub const ROOT: &str = "TOPOSCOPE_TEST_ROOT";
-pub const OUT: &str = "TOPOSCOPE_TEST_OUT";
+use super::super::place::TOPOSCOPE;
+
+/// The variables that name the box's file for the stand-in, and the stand-in for the program.
 pub const SERVED: &str = "TOPOSCOPE_STAND_IN";
 pub const LIBRARY: &str = "TOPOSCOPE_NVML";
 
@@ -34,7 +34,7 @@ struct Gpu {
 
 /// The stand-in, which `cargo test` builds along with the program.
 pub fn stand_in() -> PathBuf {
-    let path = Path::new(super::super::place::TOPOSCOPE).with_file_name("examples").join("libnvml_stand_in.so");
+    let path = Path::new(TOPOSCOPE).with_file_name("examples").join("libnvml_stand_in.so");
     assert!(
         path.exists(),
         "{} is not there: cargo build --example nvml_stand_in (cargo test without --test builds it, too)",
@@ -128,23 +128,24 @@ fn link(root: &Path, path: &str, target: &str) {
     symlink(root.join(target), path).unwrap();
 }
 
-/// A test of this program by its name, as a process of its own with these variables; what it wrote to the file that `OUT` names.
-pub fn child(test: &str, variables: &[(&str, &Path)]) -> String {
-    let out = tempfile::NamedTempFile::new().unwrap();
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args([&format!("nvml::{test}"), "--exact", "--ignored", "--nocapture"]).env(OUT, out.path());
-    command.env_remove(LIBRARY).env_remove(SERVED).envs(variables.iter().copied());
-    let ended = command.output().unwrap();
-    assert!(ended.status.success(), "{}{}", String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
-    fs::read_to_string(out.path()).unwrap()
-}
-
-/// What is seen of a box through the stand-in, with the system's files or without.
+/// What the program tells of a box through the stand-in, with the system's files or without.
 pub fn seen(path: &Path, with_files: bool) -> Hardware {
     let root = tempfile::tempdir().unwrap();
+    fs::create_dir(root.path().join("sys")).unwrap();
     if with_files {
         show(path, root.path());
     }
-    let told = child("looks", &[(ROOT, root.path()), (SERVED, path), (LIBRARY, &stand_in())]);
-    serde_json::from_str(&told).unwrap()
+    discover(root.path(), &[(SERVED, path), (LIBRARY, &stand_in())])
+}
+
+/// What `toposcope discover` tells of a recorded machine.
+pub fn discover(root: &Path, variables: &[(&str, &Path)]) -> Hardware {
+    let mut command = Command::new(TOPOSCOPE);
+    command.args(["discover", "--json", "--sysfs-root"]).arg(root);
+    command.env_remove(LIBRARY).env_remove(SERVED).envs(variables.iter().copied());
+    let ended = command.output().unwrap();
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    let mut topology: Topology = serde_json::from_slice(&ended.stdout).unwrap();
+    assert_eq!(topology.hardware.len(), 1);
+    topology.hardware.remove(0)
 }
