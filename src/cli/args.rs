@@ -153,11 +153,14 @@ pub enum Commands {
     },
     /// Open a recorded session, with the time slider
     Open { session: PathBuf },
-    /// Tell what every rank sits on
+    /// Tell what every rank sits on, and what its host is made of
     Discover {
         /// Print JSON
         #[arg(long)]
         json: bool,
+        /// Tell of a recorded tree instead: a folder that holds the `sys` and `proc` of a machine; no ranks are started
+        #[arg(long, value_name = "DIR")]
+        sysfs_root: Option<PathBuf>,
     },
     /// Measure without a screen
     Sweep {

@@ -6,31 +6,6 @@ use anyhow::Result;
 
 use super::args::SchemaOf;
 use super::{FINE, print};
-use crate::topology::Topology;
-use crate::units::{format_ranks, format_size};
-
-/// Where the ranks sit, as a table or as JSON.
-pub(super) fn placement(topology: &Topology, json: bool) -> String {
-    if json {
-        return format!("{}\n", serde_json::to_string_pretty(topology).unwrap_or_default());
-    }
-    let mut text = String::from("rank  host              pid      cores         NUMA  cache      memory free of all\n");
-    for rank in &topology.ranks {
-        let numa = rank.numa.map_or_else(|| "–".to_owned(), |node| node.to_string());
-        let _ = writeln!(
-            text,
-            "{:<4}  {:<16}  {:<7}  {:<12}  {numa:<4}  {:<9}  {} of {}",
-            rank.rank,
-            rank.host,
-            rank.pid,
-            format_ranks(&rank.cores),
-            if rank.cache > 0 { format_size(rank.cache) } else { "–".to_owned() },
-            format_size(rank.memory_available >> 20 << 20),
-            format_size(rank.memory_total >> 20 << 20),
-        );
-    }
-    text
-}
 
 /// The fabrics that come with the program, or one of them as its file.
 pub(super) fn fabrics(name: Option<&str>) -> Result<u8> {

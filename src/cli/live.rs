@@ -264,7 +264,7 @@ fn with_engine(
         Err(error) => return (Err(error), Some(engine)),
     };
     if let &Mode::Discover { json } = mode {
-        let text = super::facts::placement(engine.topology(), json);
+        let text = super::discover::text(engine.topology(), json, super::discover::Look::now());
         return (Ok(Done { code: FINE, text, untidy: false, lost: false, complaint: None }), Some(engine));
     }
     let session = match Session::open(global, args, engine.as_ref()) {

@@ -4,6 +4,7 @@
 
 mod args;
 mod begin;
+mod discover;
 mod doctor;
 mod facts;
 mod files;
@@ -76,7 +77,11 @@ fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {
     match command {
         None => live::start(&global, &sweep, &live::Mode::Screen, job),
         Some(Commands::Sweep { sweep, out, json }) => live::start(&global, &sweep, &live::Mode::Headless { out, json }, job),
-        Some(Commands::Discover { json }) => live::start(&global, &sweep, &live::Mode::Discover { json }, job),
+        Some(Commands::Discover { json, sysfs_root: Some(root) }) => {
+            // Every rank would read the same tree.
+            if job.is_none_or(|job| job.rank == 0) { discover::recorded(&root, json) } else { Ok(FINE) }
+        }
+        Some(Commands::Discover { json, sysfs_root: None }) => live::start(&global, &sweep, &live::Mode::Discover { json }, job),
         Some(Commands::Run(run)) => job::run(&global, &run),
         Some(Commands::Attach { socket }) => job::attach(&global, socket.as_deref()),
         Some(Commands::Open { session }) => files::open(&global, &session),

@@ -10,8 +10,8 @@ use super::file::{ExportError, io_at, write_whole};
 use crate::sample::{EngineKind, MoverKind, Pattern, Sample, Status};
 use crate::session::{GroupShot, Model};
 use crate::sweep::{Buffers, Enough, Group};
-use crate::topology::{Placement, Topology};
-use crate::units::plain;
+use crate::topology::{Hardware, Placement, Topology};
+use crate::units::{plain, plain_json};
 
 /// Name and major version of the format that this version writes.
 pub(super) const FORMAT: (&str, u32) = ("toposcope.calibration", 1);
@@ -34,11 +34,14 @@ pub enum Memory {
     Host,
 }
 
-/// Hosts of the job. Devices and links join these when they are discovered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Hosts of the job, and what they are made of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hosts {
     /// names, in the order in which ranks name them; `node_of` indexes them
     pub hosts: Vec<String>,
+    /// of those hosts that told it, at most one entry a host
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hardware: Vec<Hardware>,
 }
 
 /// Raw samples and what they were taken on: what a planner reads.
@@ -168,7 +171,7 @@ pub fn calibration(model: &Model) -> Result<Calibration, ExportError> {
         timeout: settings.timeout,
         seed: settings.seed,
         completion: COMPLETION.to_owned(),
-        topology: Hosts { hosts: topology.hosts().into_iter().map(str::to_owned).collect() },
+        topology: Hosts { hosts: topology.hosts().into_iter().map(str::to_owned).collect(), hardware: topology.hardware.clone() },
         samples,
     })
 }
@@ -257,7 +260,7 @@ impl Calibration {
 
     /// Where the ranks sit.
     pub fn placed(&self) -> Topology {
-        Topology::of(self.placement.clone())
+        Topology { ranks: self.placement.clone(), hardware: self.topology.hardware.clone() }
     }
 
     /// Text from outside is data: no control characters.
@@ -268,6 +271,10 @@ impl Calibration {
         let names = self.topology.hosts.iter_mut().chain(self.placement.iter_mut().map(|placement| &mut placement.host));
         for text in names.chain(self.samples.iter_mut().filter_map(|sample| sample.reason.as_mut())) {
             *text = plain(text);
+        }
+        if let Ok(mut hardware) = serde_json::to_value(&self.topology.hardware) {
+            plain_json(&mut hardware);
+            self.topology.hardware = serde_json::from_value(hardware).unwrap_or_default();
         }
     }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 
 use super::{FORMAT, Header, Record};
-use crate::units::plain;
+use crate::units::{plain, plain_json};
 
 /// Longest line that is read; a sample's is a few hundred bytes, a probe of 10,000 repeats a few MB.
 const LONGEST_LINE: u64 = 64 << 20;
@@ -207,7 +207,7 @@ pub fn read_header(folder: &Path) -> Result<Header, StoreError> {
 /// Parse a header that came from `path` (a file or a socket).
 pub fn parse_header(text: &[u8], path: &Path) -> Result<Header, StoreError> {
     // The version first: a newer major format need not have the fields of ours.
-    let value: serde_json::Value = serde_json::from_slice(text).map_err(|error| bad(path, &error))?;
+    let mut value: serde_json::Value = serde_json::from_slice(text).map_err(|error| bad(path, &error))?;
     let found = plain(value["format"].as_str().unwrap_or("none"));
     let (name, major, minor) = FORMAT;
     let known = found.strip_prefix(name).and_then(|rest| rest.strip_prefix('/')).and_then(|rest| {
@@ -237,6 +237,10 @@ pub fn parse_header(text: &[u8], path: &Path) -> Result<Header, StoreError> {
     header.started = plain(&header.started);
     for placement in &mut header.topology.ranks {
         placement.host = plain(&placement.host);
+    }
+    if let Some(hardware) = value.pointer_mut("/topology/hardware") {
+        plain_json(hardware);
+        header.topology.hardware = serde_json::from_value(hardware.take()).map_err(|error| bad(path, &error))?;
     }
     header.software = header.software.into_iter().map(|(key, value)| (plain(&key), plain(&value))).collect();
     header.environment = header.environment.into_iter().map(|(key, value)| (plain(&key), plain(&value))).collect();

@@ -167,6 +167,13 @@ pub struct PciDevice {
     pub driver: Option<String>,
 }
 
+impl PciDevice {
+    /// True for what transfers begin or end at: network devices, displays (GPUs among them), accelerators, `NVMe` storage.
+    pub const fn is_end(&self) -> bool {
+        matches!(self.class >> 16, 0x02 | 0x03 | 0x12) || self.class >> 8 == 0x0108
+    }
+}
+
 /// Which transfers between devices a port sends up to the processor instead of across.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -223,6 +230,7 @@ pub struct Gpu {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkLayer {
+    #[serde(rename = "infiniband")]
     InfiniBand,
     #[default]
     Ethernet,
@@ -376,15 +384,16 @@ pub struct Note {
 }
 
 impl Hardware {
-    /// Index of the PCI device at an address.
+    /// Index of the PCI device at an address. A host bridge is at none: its bus may have a device 0 of its own.
     pub fn pci_at(&self, address: PciAddress) -> Option<usize> {
-        self.pci.iter().position(|device| device.address == address)
+        self.pci.iter().position(|device| device.address == address && device.kind != PciKind::HostBridge)
     }
 
     /// A PCI device and all above it, nearest first.
     pub fn above(&self, device: usize) -> impl Iterator<Item = usize> {
-        // A file may tell a circle: no tree is deeper than it has devices.
-        std::iter::successors(Some(device), |&at| self.pci.get(at)?.parent).take(self.pci.len())
+        // A file may tell a circle, or a device that is not there: no tree is deeper than it has devices.
+        let up = std::iter::successors(Some(device), |&at| self.pci.get(at)?.parent);
+        up.take_while(|&at| at < self.pci.len()).take(self.pci.len())
     }
 
     /// Remark something.

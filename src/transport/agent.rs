@@ -14,6 +14,8 @@ pub enum ToAgent {
     Order(Order),
     /// rank 0 is still there
     Heartbeat,
+    /// tell what this host is made of
+    Describe,
     /// leave; the library's collective end is possible only when every rank still answers
     Leave {
         together: bool,
@@ -25,6 +27,11 @@ pub enum ToAgent {
 #[serde(rename_all = "snake_case")]
 pub enum ToRoot {
     Here(Placement),
+    /// what its host is made of, as a [`crate::topology::Hardware`]; not trusted to be one
+    Hardware {
+        rank: usize,
+        hardware: serde_json::Value,
+    },
     /// ready for a sweep, or why not
     Ready {
         rank: usize,

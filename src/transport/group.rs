@@ -30,6 +30,8 @@ impl Grouped {
         for (number, placement) in topology.ranks.iter_mut().enumerate() {
             placement.rank = number;
         }
+        let hosts: Vec<String> = topology.hosts().into_iter().map(str::to_owned).collect();
+        topology.hardware.retain(|hardware| hosts.contains(&hardware.host));
         engine.restrict(&group);
         Ok(Self { engine, group, topology })
     }

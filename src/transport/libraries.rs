@@ -1,4 +1,7 @@
-//! CUDA's driver and NCCL, as far as they can be loaded here. Absent is a fact, not an error.
+//! CUDA's driver, NCCL and NVML, as far as they can be loaded here. Absent is a fact, not an error.
+
+use crate::discover::Machine;
+use crate::topology::Hardware;
 
 /// What loading a library came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +57,26 @@ pub fn nccl() -> Library {
         Err(error) => Library::Broken(format!("ncclGetVersion: {error:?}")),
     }
 }
+
+/// What this host is made of: what its files say, and what NVML tells of its GPUs. Asked once, before anything is timed.
+pub fn hardware(machine: &Machine) -> Hardware {
+    let mut hardware = machine.hardware();
+    gpus(&mut hardware, machine);
+    hardware
+}
+
+/// Of a recorded machine only a library that `TOPOSCOPE_NVML` names is asked: the driver's would tell of this one.
+#[cfg(feature = "nvml")]
+fn gpus(hardware: &mut Hardware, machine: &Machine) {
+    let asked = *machine == Machine::default() || crate::discover::nvml::named().is_some();
+    if let Some(nvml) = asked.then(|| crate::discover::nvml::look(hardware, None)).flatten() {
+        super::nvswitch::look(hardware, &nvml);
+    }
+}
+
+/// This build does not ask.
+#[cfg(not(feature = "nvml"))]
+fn gpus(_: &mut Hardware, _: &Machine) {}
 
 #[cfg(not(feature = "cuda"))]
 pub fn cuda_driver() -> Library {

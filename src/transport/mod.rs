@@ -13,6 +13,8 @@ pub mod group;
 pub mod libraries;
 #[cfg(feature = "mpi")]
 pub mod mpi;
+#[cfg(feature = "nvml")]
+pub mod nvswitch;
 mod payload;
 pub mod sim;
 pub mod threads;

@@ -10,7 +10,7 @@ mod text;
 pub use rank_set::parse_ranks;
 pub use rate::{parse_rate, parse_seconds};
 pub use size::{format_size, parse_size, parse_sizes};
-pub use text::{format_count, format_duration, format_gbps, format_ranks, format_seconds, plain};
+pub use text::{format_count, format_duration, format_gbps, format_ranks, format_seconds, plain, plain_json};
 
 /// What was wrong with a value a person typed, and what would have been right.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

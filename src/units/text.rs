@@ -7,6 +7,16 @@ pub fn plain(text: &str) -> String {
         .collect()
 }
 
+/// [`plain`] for every text of a JSON document, but not for its keys.
+pub fn plain_json(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::String(text) => *text = plain(text),
+        serde_json::Value::Array(list) => list.iter_mut().for_each(plain_json),
+        serde_json::Value::Object(map) => map.values_mut().for_each(plain_json),
+        _ => {}
+    }
+}
+
 /// A rate in GB/s (1e9 bytes per second) with three significant digits, without the unit.
 pub fn format_gbps(bytes_per_second: f64) -> String {
     let gbps = bytes_per_second / 1e9;
@@ -93,6 +103,9 @@ mod tests {
         assert_eq!(plain("node\u{1b}[31m7\u{7}\r\n"), "node[31m7");
         assert_eq!(plain("a\u{9b}2Jb\u{202e}c"), "a2Jbc");
         assert_eq!(plain("nœud-7"), "nœud-7");
+        let mut document = serde_json::json!({"name": "x\u{1b}c", "list": [{"driver": "\u{7}nvidia"}, 3]});
+        plain_json(&mut document);
+        assert_eq!(document, serde_json::json!({"name": "xc", "list": [{"driver": "nvidia"}, 3]}));
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! What is written is what the schema says, is read back the same, and broken files are refused with the place.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use toposcope::export::{CALIBRATION_SCHEMA, Calibration, calibration, csv, read_calibration, write_calibration, write_csv};
 use toposcope::sample::Pattern;
-use toposcope::session::{EVENT_SCHEMA, Event, HEADER_SCHEMA};
+use toposcope::session::store::{Store, parse_header};
+use toposcope::session::{EVENT_SCHEMA, Event, HEADER_SCHEMA, Header, Model};
 use toposcope::sweep::Cell;
+use toposcope::topology::Hardware;
 
 use crate::made;
 
@@ -138,6 +140,63 @@ fn sessions_pass_their_schemas_and_broken_ones_do_not() {
         assert!(!events.is_valid(&untimed), "{untimed}");
     }
     assert!(!events.is_valid(&json!({"t": 0.0, "event": "dance"})));
+}
+
+/// A session's header and its calibration with what two hosts are made of.
+fn with_hardware() -> (Header, Calibration) {
+    let mut header = made::header();
+    header.topology.hardware = vec![made::hardware("alpha"), Hardware { host: "beta".to_owned(), ..Hardware::default() }];
+    let mut model = Model::new(header.clone());
+    for record in made::records() {
+        model.apply(&record);
+    }
+    (header, calibration(&model).unwrap())
+}
+
+#[test]
+fn what_hosts_are_made_of_passes_the_schemas_and_is_read_back() {
+    let (header, calibration) = with_hardware();
+    let document = serde_json::to_value(&header).unwrap();
+    assert_eq!(faults(HEADER_SCHEMA, &document), [""; 0]);
+    assert_eq!(parse_header(document.to_string().as_bytes(), Path::new("x")).unwrap(), header);
+    let scratch = Scratch::new();
+    let mut document = serde_json::to_value(&calibration).unwrap();
+    assert_eq!(faults(CALIBRATION_SCHEMA, &document), [""; 0]);
+    let read = read_calibration(&scratch.write(document.to_string())).unwrap();
+    assert_eq!((&read.topology, read.placed().hardware), (&calibration.topology, header.topology.hardware.clone()));
+    document["topology"]["hardware"][0]["weather"] = json!("fine");
+    assert!(!faults(CALIBRATION_SCHEMA, &document).is_empty());
+    let definitions = |schema: &str| serde_json::from_str::<Value>(schema).unwrap()["$defs"].take();
+    for of in ["hardware", "lanes", "device", "placement"] {
+        assert_eq!(definitions(HEADER_SCHEMA)[of], definitions(CALIBRATION_SCHEMA)[of], "{of}");
+    }
+}
+
+#[test]
+fn names_of_devices_lose_their_escape_codes() {
+    let (mut header, mut calibration) = with_hardware();
+    let nasty = || "\u{1b}]0;owned\u{7}".to_owned();
+    for hardware in [&mut header.topology.hardware, &mut calibration.topology.hardware] {
+        hardware[0].pci[3].name = nasty();
+        hardware[0].gpus[0].mig = vec![nasty()];
+        hardware[1].host = nasty();
+    }
+    let header = parse_header(&serde_json::to_vec(&header).unwrap(), Path::new("x")).unwrap();
+    let calibration = read_calibration(&Scratch::new().write(serde_json::to_string(&calibration).unwrap())).unwrap();
+    assert_eq!(header.topology.hardware[0].pci[3].name, "]0;owned");
+    let text = format!("{}{}", serde_json::to_string(&header).unwrap(), serde_json::to_string(&calibration).unwrap());
+    assert!(!text.contains("\\u001b") && !text.contains("\\u0007"));
+}
+
+/// Of the largest box, a few hundred kilobytes even when it is indented.
+#[test]
+fn a_header_with_hardware_stays_small() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut header = made::header();
+    header.topology.hardware = vec![made::hardware("alpha")];
+    drop(Store::create(folder.path(), &header).unwrap());
+    let bytes = std::fs::metadata(folder.path().join("header.json")).unwrap().len();
+    assert!(bytes < 300_000, "{bytes}");
 }
 
 #[test]

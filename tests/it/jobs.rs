@@ -10,9 +10,11 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
+use toposcope::discover::Machine;
 use toposcope::export::{CALIBRATION_SCHEMA, read_calibration};
 use toposcope::sample::{Pattern, Sample, Status};
 use toposcope::session::{Event, Outcome, store};
+use toposcope::topology::Topology;
 
 use crate::calibration::faults;
 use crate::place::mpi::{Mpi, with_both};
@@ -25,6 +27,7 @@ with_both! {
     every_repeat_is_there_once_and_good
     one_sided_puts_are_measured_too
     every_pattern_is_measured_at_every_width
+    each_host_tells_once_what_it_is_made_of
     a_wrong_flag_is_told_once
     a_stopped_rank_is_lost_and_the_rest_is_measured
 }
@@ -98,6 +101,21 @@ fn every_repeat_is_there_once_and_good(mpi: &Mpi) {
     good(&calibrated(&place.folder().join("cal.json"), &wanted(&[Pattern::Local, Pattern::Peer], &sizes, 10)));
     assert!(ran.stdout.contains("630 samples on 3 ranks"), "{ran:?}");
     assert_eq!(ran.stderr, "", "in a pipe nothing is told but the result");
+    place.nothing_runs();
+}
+
+fn each_host_tells_once_what_it_is_made_of(mpi: &Mpi) {
+    let place = Place::new();
+    let mut job = mpi.job(&place);
+    let ran = place.run(job.args(["discover", "--json"]), LIMIT);
+    let told: Topology = serde_json::from_str(&ran.ended_with(0).stdout).unwrap();
+    assert_eq!(told.ranks.len(), 3);
+    // Three ranks on one host, which is seen as one process alone sees it.
+    let [hardware] = told.hardware.as_slice() else { panic!("{:?}", told.hardware) };
+    let alone = Machine::default().hardware();
+    assert_eq!(hardware.host, told.ranks[0].host);
+    assert_eq!((&hardware.packages, &hardware.caches, &hardware.pci), (&alone.packages, &alone.caches, &alone.pci));
+    assert_eq!(ran.stderr, "");
     place.nothing_runs();
 }
 

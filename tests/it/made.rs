@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use toposcope::sample::{EngineKind, MoverKind, Pattern, Sample, Status};
 use toposcope::session::{Event, Header, Model, Outcome, Record};
 use toposcope::sweep::{Cell, Enough, Group, Probe, SweepSettings, Target};
-use toposcope::topology::{Placement, Topology};
+use toposcope::topology::{Hardware, Placement, Topology};
 
 /// Ranks 0 and 1 on one host, rank 2 on another.
 pub fn topology() -> Topology {
@@ -21,6 +21,95 @@ pub fn topology() -> Topology {
         ..Placement::default()
     };
     Topology::of(vec![on(0, "alpha"), on(1, "alpha"), on(2, "beta")])
+}
+
+/// A box with eight GPUs, as large as they come: two sockets of 64 cores with two threads, four switches, ten network devices,
+/// and the many small devices of its processors.
+pub fn hardware(host: &str) -> Hardware {
+    use toposcope::topology::hardware::{
+        Acs, Cache, CacheKind, Device, Gpu, GpuLink, LinkEnd, Nic, NoteKind, NumaNode, Package, PciDevice, PciKind, Told, ToldWhat,
+    };
+    use toposcope::topology::{Lanes, PathLabel, PciAddress, PcieLink};
+    let cpus = |socket: usize| (64 * socket..64 * socket + 64).chain(128 + 64 * socket..192 + 64 * socket).collect::<Vec<_>>();
+    let mut hardware =
+        Hardware { host: host.to_owned(), source: "this system".to_owned(), product: "Acme X8".to_owned(), ..Hardware::default() };
+    hardware.iommu = Some("passthrough".to_owned());
+    for socket in 0..2 {
+        hardware.packages.push(Package { id: socket, model: "Xeon".to_owned(), cores: 64, cpus: cpus(socket) });
+        let distances = if socket == 0 { vec![10, 21] } else { vec![21, 10] };
+        hardware.numa.push(NumaNode { id: socket, cpus: cpus(socket), memory: 1 << 40, distances });
+    }
+    for (level, kind) in [(1, CacheKind::Data), (1, CacheKind::Instruction), (2, CacheKind::Unified)] {
+        hardware.caches.extend((0..128).map(|core| Cache { level, kind, bytes: 1 << 20, cpus: vec![core, 128 + core] }));
+    }
+    hardware.caches.extend((0..2).map(|socket| Cache { level: 3, kind: CacheKind::Unified, bytes: 300 << 20, cpus: cpus(socket) }));
+    let gen5 = Some(Lanes { speed: 32.0, width: 16 });
+    let link = Some(PcieLink { now: gen5, most: gen5, port: gen5 });
+    for tree in 0..4_u8 {
+        let (bus, numa) = (0x10 + 0x30 * tree, Some(usize::from(tree / 2)));
+        let add = |hardware: &mut Hardware, (bus, device), parent, kind, class, name: &str| {
+            let address = PciAddress { domain: 0, bus, device, function: 0 };
+            let link = link.filter(|_| matches!(kind, PciKind::Endpoint | PciKind::SwitchUp) && class != 0x08_80_00);
+            let acs = (kind == PciKind::SwitchDown).then(Acs::default);
+            let driver = (kind != PciKind::HostBridge && class != 0x08_80_00).then(|| "driver".to_owned());
+            let name = name.to_owned();
+            hardware.pci.push(PciDevice { address, parent, kind, class, vendor: 0x8086, device: 0x3456, name, link, numa, acs, driver });
+            hardware.pci.len() - 1
+        };
+        let root = add(&mut hardware, (bus, 0), None, PciKind::HostBridge, 0, "host bridge");
+        for device in 8..0x1f {
+            add(&mut hardware, (bus, device), Some(root), PciKind::Endpoint, 0x08_80_00, "Intel system peripheral 8086:3456");
+        }
+        let port = add(&mut hardware, (bus, 1), Some(root), PciKind::RootPort, 0x06_04_00, "Intel PCI bridge 8086:352a");
+        let up = add(&mut hardware, (bus + 1, 0), Some(port), PciKind::SwitchUp, 0x06_04_00, "Broadcom PCI bridge 1000:c030");
+        for slot in 0..4 {
+            let down = add(&mut hardware, (bus + 2, slot), Some(up), PciKind::SwitchDown, 0x06_04_00, "Broadcom PCI bridge 1000:c030");
+            let (class, name) =
+                if slot < 2 { (0x03_02_00, "NVIDIA 3D controller") } else { (0x02_07_00, "Mellanox InfiniBand controller") };
+            let pci = Some(add(&mut hardware, (bus + 3 + slot, 0), Some(down), PciKind::Endpoint, class, name));
+            let index = hardware.gpus.len();
+            if slot < 2 {
+                let cpus = cpus(usize::from(tree / 2));
+                let uuid = Some(format!("GPU-{index}"));
+                hardware.gpus.push(Gpu {
+                    index,
+                    name: "H100".to_owned(),
+                    uuid,
+                    pci,
+                    numa,
+                    cpus,
+                    clock: Some((345, 1980)),
+                    ..Gpu::default()
+                });
+                hardware.gpu_links.extend((0..18).map(|number| GpuLink {
+                    gpu: index,
+                    number: Some(number),
+                    end: LinkEnd::Switch,
+                    active: true,
+                    version: Some(4),
+                    rate: Some(25e9),
+                    ..GpuLink::default()
+                }));
+            } else {
+                let name = format!("mlx5_{}", hardware.nics.len());
+                hardware.nics.push(Nic {
+                    name,
+                    port: 1,
+                    pci,
+                    numa,
+                    state: "active".to_owned(),
+                    rate: Some(50e9),
+                    gids: Some(3),
+                    ..Nic::default()
+                });
+            }
+        }
+    }
+    hardware.told.push(Told { from: Device::Gpu(0), to: Device::Nic(1), what: ToldWhat::Label(PathLabel::Pix) });
+    let what = ToldWhat::Peer { access: "read".to_owned(), status: "OK".to_owned() };
+    hardware.told.push(Told { from: Device::Gpu(0), to: Device::Memory(1), what });
+    hardware.note(NoteKind::Warning, "ACS", "switch ports send transfers between devices up");
+    hardware
 }
 
 pub fn header() -> Header {

@@ -9,6 +9,8 @@ mod jobs;
 mod layering;
 mod made;
 mod netlab;
+#[cfg(feature = "nvml")]
+mod nvml;
 mod place;
 #[cfg(feature = "tui")]
 mod screen;

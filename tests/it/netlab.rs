@@ -89,6 +89,31 @@ fn links_are_shaped_and_pulled_where_told() {
     assert!(reaches(1, 3));
 }
 
+/// Each host sees its own end of its link, and rank 0 gathers them all.
+#[test]
+#[cfg(feature = "mpi")]
+fn hosts_and_their_links_are_discovered() {
+    let Some(lab) = Lab::new(4) else { return };
+    let toposcope = env!("CARGO_BIN_EXE_toposcope");
+    let run = |more: &[&str]| {
+        let ran = lab.run(&mut lab.mpirun(1, 8, [&[toposcope, "discover"], more].concat()), MOMENT);
+        assert!(ran.status.is_some_and(|status| status.success()), "{ran:?}");
+        ran.stdout
+    };
+    let told: toposcope::topology::Topology = serde_json::from_str(&run(&["--json"])).unwrap();
+    assert_eq!(told.ranks.len(), 8);
+    let hosts: Vec<&str> = told.hardware.iter().map(|hardware| hardware.host.as_str()).collect();
+    assert_eq!(hosts, ["node1", "node2", "node3", "node4"]);
+    for hardware in &told.hardware {
+        let [nic] = hardware.nics.as_slice() else { panic!("{}: {:?}", hardware.host, hardware.nics) };
+        // 10 Gbit/s is what the kernel says of every veth, whatever was set.
+        assert_eq!((nic.name.as_str(), nic.state.as_str(), nic.rate), ("e", "up", Some(1.25e9)), "{}", hardware.host);
+        assert!(hardware.notes.iter().any(|note| note.about == "e"), "{:?}", hardware.notes);
+    }
+    let text = run(&[]);
+    assert_eq!(text.matches("  e  Ethernet, up, 10 Gbit/s\n").count(), 4, "{text}");
+}
+
 #[test]
 fn payload_is_what_headers_leave() {
     // 800 Mbit/s are 100 MB/s in frames of 1514 bytes with 1448 bytes of payload each.

@@ -60,11 +60,45 @@ fn what_only_tells_tells_and_ends_well() {
     let ranks = placement["ranks"].as_array().unwrap();
     assert_eq!(ranks.iter().map(|rank| rank["rank"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 1, 2]);
     assert!(ranks.iter().all(|rank| !rank["host"].as_str().unwrap().is_empty()), "{placement}");
+    assert_eq!(placement["hardware"].as_array().unwrap().len(), 1, "{placement}");
+    assert_eq!(placement["hardware"][0]["host"], ranks[0]["host"]);
     serde_json::from_str::<Value>(&run(&place, "doctor --json").ended_with(0).stdout).unwrap();
     for of in ["calibration", "header", "event"] {
         let schema: Value = serde_json::from_str(&run(&place, &format!("schema {of}")).ended_with(0).stdout).unwrap();
         assert!(jsonschema::meta::is_valid(&schema), "{of}");
     }
+    place.nothing_runs();
+}
+
+/// The whole way: a tree written as the kernel would, told as text and as JSON, without any rank.
+#[test]
+fn a_recorded_tree_is_told_without_ranks() {
+    let place = Place::new();
+    let write = |path: &str, text: &str| {
+        let path = place.folder().join("box").join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    let gpu = "sys/devices/pci0000:16/0000:16:01.0/0000:17:00.0";
+    for (device, class) in [("sys/devices/pci0000:16/0000:16:01.0", "0x060400"), (gpu, "0x030200")] {
+        let link = [
+            ("current_link_speed", "16.0 GT/s PCIe"),
+            ("current_link_width", "8"),
+            ("max_link_speed", "16.0 GT/s PCIe"),
+            ("max_link_width", "16"),
+        ];
+        for (file, text) in [("class", class), ("vendor", "0x10de"), ("device", "0x20b0"), ("numa_node", "0")].into_iter().chain(link) {
+            write(&format!("{device}/{file}"), text);
+        }
+    }
+    write("proc/sys/kernel/hostname", "gpu\u{1b}[31m07\n");
+    let ran = run(&place, "discover --sysfs-root box");
+    let told = &ran.ended_with(0).stdout;
+    assert!(told.starts_with("gpu[31m07") && told.contains("GPU 0 NVIDIA 3D controller 10de:20b0  Gen4 x8 of Gen4 x16"), "{told}");
+    assert!(!told.contains("rank") && !told.contains('\u{1b}'), "{told}");
+    let json: Value = serde_json::from_str(&run(&place, "discover --json --sysfs-root box").ended_with(0).stdout).unwrap();
+    assert_eq!((json["ranks"].as_array().unwrap().len(), json["hardware"][0]["gpus"].as_array().unwrap().len()), (0, 1), "{json}");
+    refused(&run(&place, "discover --sysfs-root /no/such"), &["--sysfs-root /no/such", "sys and proc"]);
     place.nothing_runs();
 }
 
@@ -189,9 +223,11 @@ fn a_disk_that_fills_up_leaves_whole_records_and_says_so() {
     let place = Place::new();
     // A limit on file sizes does to writes what a full disk does: some bytes of a record, then no more.
     let mut shell = place.command("sh");
-    shell.args(["-c", "trap '' XFSZ; ulimit -f 8; exec \"$@\"", "sh"]).arg(env!("CARGO_BIN_EXE_toposcope"));
+    shell.args(["-c", "trap '' XFSZ; ulimit -f 16; exec \"$@\"", "sh"]).arg(env!("CARGO_BIN_EXE_toposcope"));
     let session = place.session().display().to_string();
-    shell.args(["sweep", "--ranks", "2", "--sizes", "4K,64K", "--repeats", "20", "--session", &session]);
+    // The header of a large machine is larger than the limit: the session begins without one.
+    run(&place, &format!("sweep --ranks 2 --sizes 4K --repeats 1 --session {session}")).ended_with(0);
+    shell.args(["sweep", "--ranks", "2", "--sizes", "4K,64K", "--repeats", "40", "--resume", &session]);
     let ran = place.run(&mut shell, MOMENT);
     assert!(ran.ended_with(2).stderr.contains("lacks its end") && ran.stderr.contains("events.ndjson"), "{ran:?}");
     let events = fs::read(place.session().join("events.ndjson")).unwrap();

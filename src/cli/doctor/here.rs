@@ -1,8 +1,10 @@
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
 use crate::discover::Machine;
+use crate::topology::Hardware;
 
 /// Where the loader looks, besides `LD_LIBRARY_PATH` and its cache.
 const LIBRARY_FOLDERS: [&str; 8] = [
@@ -21,18 +23,25 @@ pub(super) struct Here {
     root: PathBuf,
     environment: BTreeMap<String, String>,
     pub(super) machine: Machine,
+    hardware: OnceCell<Hardware>,
 }
 
 impl Here {
     pub(super) fn now() -> Self {
         let text = |(key, value): (std::ffi::OsString, std::ffi::OsString)| Some((key.into_string().ok()?, value.into_string().ok()?));
-        Self { root: PathBuf::from("/"), environment: std::env::vars_os().filter_map(text).collect(), machine: Machine::default() }
+        let environment = std::env::vars_os().filter_map(text).collect();
+        Self { root: PathBuf::from("/"), environment, machine: Machine::default(), hardware: OnceCell::new() }
     }
 
     #[cfg(test)]
     pub(super) fn at<'a>(root: &std::path::Path, environment: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let environment = environment.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
-        Self { root: root.to_owned(), environment, machine: Machine::at(root) }
+        Self { root: root.to_owned(), environment, machine: Machine::at(root), hardware: OnceCell::new() }
+    }
+
+    /// What this machine is made of; looked at once.
+    pub(super) fn hardware(&self) -> &Hardware {
+        self.hardware.get_or_init(|| self.machine.hardware())
     }
 
     /// A variable that is set and not empty.

@@ -2,6 +2,7 @@
 
 mod build;
 mod gpu;
+mod hardware;
 mod here;
 mod machine;
 
@@ -69,7 +70,7 @@ struct Check {
 }
 
 /// Every check, in the order of the table.
-const CHECKS: [Check; 14] = [
+const CHECKS: [Check; 19] = [
     Check { id: "build", title: "this build", run: build::features },
     Check { id: "mpi", title: "MPI ranks", run: build::mpi },
     Check { id: "mpirun", title: "mpirun", run: |here| build::launcher(here, "mpirun") },
@@ -83,6 +84,11 @@ const CHECKS: [Check; 14] = [
     Check { id: "colours", title: "colours", run: machine::colours },
     Check { id: "cores", title: "cores", run: machine::cores },
     Check { id: "memory", title: "memory", run: machine::memory },
+    Check { id: "confines", title: "seen through", run: hardware::confines },
+    Check { id: "pci", title: "PCI devices", run: hardware::pci },
+    Check { id: "acs", title: "ACS", run: hardware::acs },
+    Check { id: "iommu", title: "IOMMU", run: hardware::iommu },
+    Check { id: "network", title: "network", run: hardware::network },
     Check { id: "sockets", title: "socket folder", run: machine::sockets },
 ];
 

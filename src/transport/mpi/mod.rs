@@ -5,6 +5,7 @@
 
 mod control;
 mod endpoint;
+mod hosts;
 mod raw;
 mod several;
 mod worker;
@@ -15,11 +16,12 @@ use ::mpi::environment::Universe;
 use ::mpi::traits::Communicator;
 use control::Control;
 use endpoint::MpiEndpoint;
+use hosts::Hosts;
 use raw::Comm;
 
 pub use worker::{Left, Worker};
 
-use super::{Agent, Collector, End, Engine, Order, Report, Setup, ToAgent, ToRoot, TransportError};
+use super::{Agent, Collector, End, Engine, Order, Report, Setup, ToAgent, ToRoot, TransportError, libraries};
 use crate::discover::{Machine, allowed_cores};
 use crate::sample::{EngineKind, MoverKind};
 use crate::topology::{Placement, Topology};
@@ -27,6 +29,9 @@ use crate::topology::{Placement, Topology};
 use crate::sample::MPI_MOVERS as MOVERS;
 /// Longest time for all ranks to say where they sit, and to get ready for a sweep.
 const ANSWER: Duration = Duration::from_secs(120);
+/// Longest time for the hosts to say what they are made of, after all ranks have answered. NVIDIA's driver takes a second or more
+/// a GPU to start where nothing keeps it awake.
+const DESCRIBE: Duration = Duration::from_secs(30);
 /// How often rank 0 says that it is there.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
@@ -124,6 +129,28 @@ impl Mpi {
             nap.sleep(Duration::MAX);
         }
         self.topology.ranks = places.into_iter().flatten().collect();
+        self.describe()
+    }
+
+    /// Have the lowest rank of each host tell what that is made of. A host that does not is a note, no error.
+    fn describe(&mut self) -> Result<(), TransportError> {
+        let mut hosts = Hosts::of(&self.topology);
+        for rank in hosts.waiting().filter(|&rank| rank > 0).collect::<Vec<_>>() {
+            self.tell(rank, &ToAgent::Describe)?;
+        }
+        hosts.take(0, serde_json::to_value(libraries::hardware(&Machine::default())).unwrap_or_default());
+        let deadline = Instant::now() + DESCRIBE;
+        let mut nap = Nap::new();
+        while hosts.waiting().next().is_some() && Instant::now() < deadline {
+            for message in self.control.receive() {
+                if let ToRoot::Hardware { rank, hardware } = message {
+                    hosts.take(rank, hardware);
+                    nap = Nap::new();
+                }
+            }
+            nap.sleep(Duration::MAX);
+        }
+        self.topology.hardware = hosts.into_hardware(DESCRIBE.as_secs());
         Ok(())
     }
 
@@ -148,7 +175,8 @@ impl Mpi {
                 reports.extend(self.collector.report(rank, report));
             }
             ToRoot::Log { rank, lines } => reports.extend(lines.into_iter().map(|line| Report::Log { rank, line })),
-            ToRoot::Here(_) | ToRoot::Ready { .. } => {}
+            // Too late, or already known.
+            ToRoot::Here(_) | ToRoot::Hardware { .. } | ToRoot::Ready { .. } => {}
         }
     }
 

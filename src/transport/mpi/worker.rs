@@ -5,8 +5,9 @@ use ::mpi::environment::Universe;
 use super::Nap;
 use super::control::Control;
 use super::endpoint::MpiEndpoint;
+use crate::discover::Machine;
 use crate::topology::Placement;
-use crate::transport::{Agent, ToAgent, ToRoot, TransportError};
+use crate::transport::{Agent, ToAgent, ToRoot, TransportError, libraries};
 
 /// Without a word from rank 0 for this long, and twice a probe's time, a rank leaves: its rank 0 is gone or out of reach.
 const ORPHANED: Duration = Duration::from_secs(60);
@@ -87,6 +88,10 @@ impl Worker {
                 ToRoot::Done { rank: self.rank, report: self.agent.obey(&order) }
             }
             ToAgent::Heartbeat => return None,
+            ToAgent::Describe => match serde_json::to_value(libraries::hardware(&Machine::default())) {
+                Ok(hardware) => ToRoot::Hardware { rank: self.rank, hardware },
+                Err(_) => return None,
+            },
             ToAgent::Leave { together: true } => {
                 self.agent.endpoint().close();
                 self.universe.take();

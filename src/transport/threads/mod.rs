@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use endpoint::{Shared, ThreadEndpoint};
 
-use super::{Agent, Collector, Engine, Order, Report, Setup, ToAgent, ToRoot, TransportError};
+use super::{Agent, Collector, Engine, Order, Report, Setup, ToAgent, ToRoot, TransportError, libraries};
 use crate::discover::{Machine, allowed_cores};
 use crate::sample::{EngineKind, MoverKind};
 use crate::topology::Topology;
@@ -44,7 +44,7 @@ impl Threads {
         let cores = allowed_cores();
         let machine = Machine::default();
         let mut engine = Self {
-            topology: Topology::default(),
+            topology: Topology { hardware: vec![libraries::hardware(&machine)], ..Topology::default() },
             to_agents: Vec::new(),
             from_agents,
             handles: Vec::new(),
@@ -86,7 +86,8 @@ fn serve(rank: usize, core: usize, endpoint: ThreadEndpoint, orders: &Receiver<T
         let answer = match message {
             ToAgent::Setup(setup) => ToRoot::Ready { rank, error: agent.prepare(&setup) },
             ToAgent::Order(order) => ToRoot::Done { rank, report: agent.obey(&order) },
-            ToAgent::Heartbeat => continue,
+            // What this machine is made of, the engine sees itself.
+            ToAgent::Heartbeat | ToAgent::Describe => continue,
             ToAgent::Leave { .. } => break,
         };
         if to_root.send(answer).is_err() {
@@ -158,7 +159,8 @@ impl Engine for Threads {
         match self.from_agents.recv_timeout(wait) {
             Ok(ToRoot::Done { rank, report }) => reports.extend(self.collector.report(rank, report)),
             Ok(ToRoot::Log { rank, lines }) => reports.extend(lines.into_iter().map(|line| Report::Log { rank, line })),
-            Ok(ToRoot::Here(_) | ToRoot::Ready { .. }) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            Ok(ToRoot::Here(_) | ToRoot::Hardware { .. } | ToRoot::Ready { .. })
+            | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }
         reports.extend(self.collector.overdue());
         reports

@@ -1,16 +1,34 @@
-//! The system -> where this rank sits. Reads files below a root, so that a recorded tree serves as a test.
+//! The system -> where this rank sits, and what its host is made of. Reads files below a root, so that a recorded tree serves
+//! as a test and as a report of a fault.
+
+mod config;
+mod cpu;
+mod gpu;
+mod link;
+#[cfg(test)]
+mod made;
+mod names;
+mod net;
+mod numa;
+mod pci;
+mod read;
+mod system;
+#[cfg(test)]
+mod tests;
+
+#[cfg(feature = "nvml")]
+pub mod nvml;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::topology::Placement;
-use crate::units::{parse_ranks, plain};
+pub use names::class_name;
 
-/// More logical processors than any machine has; a list beyond it is not believed.
-const MOST_CORES: usize = 1 << 16;
+use crate::topology::{Hardware, Placement};
+use crate::units::plain;
 
 /// A machine as seen through its files: `/` for this one, or a folder with a recorded `/sys` and `/proc`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
     root: PathBuf,
 }
@@ -28,28 +46,43 @@ impl Machine {
     }
 
     fn read(&self, path: &str) -> Option<String> {
-        fs::read_to_string(self.root.join(path.trim_start_matches('/'))).ok()
+        read::text(&self.root.join(path.trim_start_matches('/')))
     }
 
     /// Host name, without control characters; `unknown` if there is none.
     pub fn host(&self) -> String {
-        let name = self.read("/proc/sys/kernel/hostname").map(|name| plain(name.trim()));
-        name.filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown".to_owned())
+        let name = read::word(&self.root.join("proc/sys/kernel/hostname"));
+        // hwloc-gather-topology records it elsewhere.
+        let recorded = || {
+            let info = self.read("/proc/hwloc-nofile-info")?;
+            info.lines().find_map(|line| line.strip_prefix("HostName:")).map(|name| plain(name.trim())).filter(|name| !name.is_empty())
+        };
+        name.or_else(recorded).unwrap_or_else(|| "unknown".to_owned())
+    }
+
+    /// What this host is made of, as the kernel tells it. What cannot be read is left out, with a note where that matters.
+    pub fn hardware(&self) -> Hardware {
+        let source = if self.root == Path::new("/") { "this system".to_owned() } else { plain(&self.root.display().to_string()) };
+        let mut hardware = Hardware { host: self.host(), source, ..Hardware::default() };
+        let root = fs::canonicalize(&self.root).unwrap_or_else(|_| self.root.clone());
+        system::fill(&root, &mut hardware);
+        cpu::fill(&root, &mut hardware);
+        numa::fill(&root, &mut hardware);
+        let folders = pci::fill(&root, &mut hardware);
+        net::fill(&root, &mut hardware);
+        gpu::fill(&root, &mut hardware, &folders);
+        hardware.iommu = system::iommu(&root, &hardware, &folders);
+        hardware
     }
 
     /// NUMA node that holds all of `cores`; `None` if they span several or the system does not say.
     pub fn numa_of(&self, cores: &[usize]) -> Option<usize> {
         let folder = self.root.join("sys/devices/system/node");
-        for entry in fs::read_dir(folder).ok()?.flatten() {
-            let name = entry.file_name();
-            let Some(node) = name.to_str().and_then(|name| name.strip_prefix("node")).and_then(|n| n.parse().ok()) else { continue };
-            let list = fs::read_to_string(entry.path().join("cpulist")).unwrap_or_default();
-            let Ok(members) = parse_ranks(list.trim(), MOST_CORES) else { continue };
-            if !cores.is_empty() && cores.iter().all(|core| members.binary_search(core).is_ok()) {
-                return Some(node);
-            }
-        }
-        None
+        read::names(&folder).iter().find_map(|name| {
+            let node = name.strip_prefix("node")?.parse().ok()?;
+            let members = read::cpus(&folder.join(name), "cpulist", "cpumap")?;
+            (!cores.is_empty() && cores.iter().all(|core| members.binary_search(core).is_ok())).then_some(node)
+        })
     }
 
     /// Last-level cache of the first of `cores`, bytes; 0 if the system does not say.
@@ -122,45 +155,4 @@ pub fn environment() -> std::collections::BTreeMap<String, String> {
         .filter(|(key, _)| PREFIXES.iter().any(|prefix| key.starts_with(prefix)))
         .map(|(key, value)| (plain(&key), plain(&value).chars().take(200).collect()))
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn recorded() -> tempfile::TempDir {
-        let root = tempfile::tempdir().unwrap();
-        let write = |path: &str, text: &str| {
-            let path = root.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        write("proc/sys/kernel/hostname", "gpu\u{1b}[31m07\n");
-        write("proc/meminfo", "MemTotal:       1000 kB\nMemFree: 1 kB\nMemAvailable:    600 kB\n");
-        write("sys/devices/system/node/node0/cpulist", "0-3,8-11\n");
-        write("sys/devices/system/node/node1/cpulist", "4-7,12-15\n");
-        write("sys/devices/system/cpu/cpu4/cache/index0/size", "48K\n");
-        write("sys/devices/system/cpu/cpu4/cache/index3/size", "32768K\n");
-        write("sys/fs/cgroup/memory.max", "409600\n");
-        write("sys/fs/cgroup/memory.current", "102400\n");
-        root
-    }
-
-    #[test]
-    fn a_recorded_machine_is_read() {
-        let root = recorded();
-        let machine = Machine::at(root.path());
-        let placement = machine.placement(3, vec![4, 5]);
-        assert_eq!(placement.host, "gpu[31m07");
-        assert_eq!((placement.numa, placement.cache), (Some(1), 32 << 20));
-        assert_eq!((placement.memory_available, placement.memory_total), (307_200, 409_600));
-        assert_eq!(machine.numa_of(&[3, 4]), None);
-    }
-
-    #[test]
-    fn a_machine_that_says_nothing_is_no_error() {
-        let root = tempfile::tempdir().unwrap();
-        let placement = Machine::at(root.path()).placement(0, vec![]);
-        assert_eq!((placement.host.as_str(), placement.numa, placement.memory_total), ("unknown", None, 0));
-    }
 }
