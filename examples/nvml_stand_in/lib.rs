@@ -2,6 +2,8 @@
 //! GPU. `TOPOSCOPE_STAND_IN` names the file (see `described`), which is read anew at every `nvmlInit`. Signatures and layouts are
 //! those of nvml-wrapper-sys; only what toposcope calls is here.
 //!
+//! By hand: `TOPOSCOPE_NVML=target/debug/examples/libnvml_stand_in.so TOPOSCOPE_STAND_IN=tests/boxes/nvswitch.toml toposcope discover`.
+//!
 //! Handles are numbers in the shape of pointers and are never followed. Every pointer that is written through is checked for null
 //! and otherwise trusted to be what NVML's interface asks for.
 

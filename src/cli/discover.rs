@@ -1,5 +1,7 @@
 //! `toposcope discover`: what every rank sits on, as a table and trees for people, or as JSON.
 
+mod gpus;
+
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -164,6 +166,9 @@ fn host(page: &mut Page, hardware: &Hardware) {
     if !hardware.pci.is_empty() {
         page.line("  PCI");
         Tree::of(hardware).draw(page);
+    }
+    for line in gpus::lines(hardware) {
+        page.line(&line);
     }
     for nic in hardware.nics.iter().filter(|nic| nic.pci.is_none()) {
         page.line(&format!("  {}", nic_text(nic)));
