@@ -155,7 +155,8 @@ fn links(hardware: &Hardware, gpu: usize, up: u32, name: String, efficiency: &Ef
         GpuLinkKind::C2c => ("C2C", efficiency.c2c),
     };
     hop.state = if down > 0 { format!("{title} ×{up}, {down} down") } else { format!("{title} ×{up}") };
-    hop.flag = (down > 0).then_some(Flag::Narrow);
+    // A bridge between two cards leaves links unfitted: no fault.
+    hop.flag = (switched && down > 0).then_some(Flag::Narrow);
     hop.nominal = rate.map(|rate| rate * f64::from(all));
     hop.now = rate.map(|rate| rate * f64::from(up));
     hop.expected = hop.nominal.map(|rate| rate * share);

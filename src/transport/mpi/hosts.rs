@@ -37,23 +37,23 @@ impl Hosts {
         let Some(host) = self.0.iter_mut().find(|host| host.rank == rank && host.told.is_none()) else { return };
         crate::units::plain_json(&mut told);
         let hardware =
-            serde_json::from_value(told).unwrap_or_else(|error| silent(format!("what this host told of itself cannot be read: {error}")));
+            serde_json::from_value(told).unwrap_or_else(|error| silent(&format!("what this host told of itself cannot be read: {error}")));
         host.told = Some(Hardware { host: host.name.clone(), ..hardware });
     }
 
     /// One entry a host, in the order in which ranks name them; those that told nothing within the time have a note.
     pub(super) fn into_hardware(self, seconds: u64) -> Vec<Hardware> {
         let tell = |host: Host| {
-            let hardware = host.told.unwrap_or_else(|| silent(format!("this host did not tell what it is made of within {seconds} s")));
+            let hardware = host.told.unwrap_or_else(|| silent(&format!("this host did not tell what it is made of within {seconds} s")));
             Hardware { host: host.name, ..hardware }
         };
         self.0.into_iter().map(tell).collect()
     }
 }
 
-fn silent(why: String) -> Hardware {
+fn silent(why: &str) -> Hardware {
     let mut hardware = Hardware::default();
-    hardware.note(NoteKind::Unseen, "host", crate::units::plain(&why));
+    hardware.note(NoteKind::Unseen, "host", crate::units::plain(why));
     hardware
 }
 
