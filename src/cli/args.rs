@@ -158,7 +158,8 @@ pub enum Commands {
         /// Print JSON
         #[arg(long)]
         json: bool,
-        /// Tell of a recorded tree instead: a folder that holds the `sys` and `proc` of a machine; no ranks are started
+        /// Tell of a recorded tree instead, and start no ranks: a folder that holds the sys and proc of a machine, such as
+        /// hwloc-gather-topology --io records
         #[arg(long, value_name = "DIR")]
         sysfs_root: Option<PathBuf>,
     },

@@ -137,13 +137,16 @@ fn links_of_emulated_devices_are_not_believed() {
     // Slots without a card and devices of the processor itself say the same, and it means nothing.
     let empty = tree.pci("pci0000:00/0000:00:06.0", "0x060400", "0x1b36", "0x000c", -1);
     tree.link(&empty, "2.5 GT/s PCIe", "0", "16.0 GT/s PCIe", "16");
+    // A GPU that was put among those may have a link that is not shown.
+    let among = tree.pci("pci0000:00/0000:00:07.0", "0x030200", "0x10de", "0x2330", -1);
+    tree.link(&among, "Unknown", "0", "Unknown", "255");
     let own = tree.pci("pci0000:00/0000:00:1f.0", "0x088000", "0x8086", "0x1234", -1);
     tree.link(&own, "Unknown", "0", "Unknown", "255");
     let hardware = Machine::at(tree.root()).hardware();
-    let link = hardware.pci[hardware.gpus[0].pci.unwrap()].link.unwrap();
+    let link = hardware.pci[hardware.gpus[1].pci.unwrap()].link.unwrap();
     assert_eq!((link.now, link.most, link.port), (None, None, Some(Lanes { speed: 2.5, width: 1 })));
     let told: Vec<_> = hardware.notes.iter().filter(|note| note.about.contains(':')).map(|note| (note.kind, note.about.as_str())).collect();
-    assert_eq!(told, [(NoteKind::Lie, "0000:01:00.0")]);
+    assert_eq!(told, [(NoteKind::Lie, "0000:01:00.0"), (NoteKind::Unseen, "0000:00:07.0")]);
 }
 
 #[test]
@@ -309,6 +312,30 @@ fn this_machine_is_seen_as_lstopo_sees_it() {
     let nets = told.split("osdev_type=\"2\"").count() - 1;
     let real = hardware.nics.iter().filter(|nic| nic.pci.is_some()).count();
     assert!(real <= nets, "{real} of {nets}");
+}
+
+/// hwloc's recorder takes what this reads, too. It takes half a minute, so only with the sweep of the corpus.
+#[test]
+fn a_tree_recorded_here_tells_what_this_machine_tells() {
+    if std::env::var_os("TOPOSCOPE_CORPUS").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("record");
+    if asked("hwloc-gather-topology", &["--io", record.to_str().unwrap()]).is_none() {
+        return;
+    }
+    let unpacked = Command::new("tar").arg("-xjf").arg(record.with_extension("tar.bz2")).arg("-C").arg(folder.path()).status().unwrap();
+    assert!(unpacked.success());
+    let (there, here) = (Machine::at(&record).hardware(), Machine::default().hardware());
+    assert_eq!((&there.host, &there.packages, &there.caches, &there.pci), (&here.host, &here.packages, &here.caches, &here.pci));
+    let nodes =
+        |hardware: &Hardware| hardware.numa.iter().map(|node| (node.id, node.cpus.clone(), node.distances.clone())).collect::<Vec<_>>();
+    assert_eq!(nodes(&there), nodes(&here));
+    let real = |hardware: &Hardware| {
+        hardware.nics.iter().filter(|nic| nic.pci.is_some()).map(|nic| (nic.name.clone(), nic.pci)).collect::<Vec<_>>()
+    };
+    assert_eq!(real(&there), real(&here));
 }
 
 /// Recorded trees of the corpus: devices and processors counted with `ls`, and by `lscpu --sysroot` and lstopo.

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use crate::sample::Pattern;
     use crate::sweep::{Cell, Group, Probe};
-    use crate::topology::Placement;
+    use crate::topology::{Hardware, Placement};
     use crate::transport::ProbeReport;
     use std::cell::RefCell;
     use std::rc::Rc;
@@ -187,8 +187,9 @@ mod tests {
         let end = |end| Report::Probe(ProbeReport { probe: 4, repeats: Vec::new(), root_seconds: Vec::new(), end });
         let lost = |rank| Report::Lost { rank, reason: "no answer".to_owned() };
         let log = |rank| Report::Log { rank, line: "a line".to_owned() };
+        let hardware = (0..6).map(|rank| Hardware { host: format!("h{rank}"), ..Hardware::default() });
         let engine = Told {
-            topology: Topology::of((0..6).map(place).collect()),
+            topology: Topology { ranks: (0..6).map(place).collect(), hardware: hardware.collect() },
             reports: vec![end(End::Timeout("rank 5 waits".to_owned())), end(End::Complete), lost(5), lost(2), log(1), log(0)],
             ..Told::default()
         };
@@ -197,6 +198,8 @@ mod tests {
         assert_eq!((grouped.group(), &heard.borrow().0[..]), (&[5, 1, 4][..], &[5, 1, 4][..]));
         let hosts: Vec<(usize, &str)> = grouped.topology().ranks.iter().map(|place| (place.rank, place.host.as_str())).collect();
         assert_eq!(hosts, [(0, "h5"), (1, "h1"), (2, "h4")]);
+        let made: Vec<&str> = grouped.topology().hardware.iter().map(|hardware| hardware.host.as_str()).collect();
+        assert_eq!(made, ["h1", "h4", "h5"], "of its own hosts alone");
 
         let duplex = Probe::pair(4, Cell { pattern: Pattern::Duplex, from: 0, to: 1 }, 8, 1);
         let fan = Target::Group(Group::fan(Pattern::FanIn, 2, vec![0, 1]));
