@@ -266,8 +266,9 @@ impl App {
         };
         self.carry_out(&effect);
         // The view follows the metric and the size that the person chose.
-        if self.key() != self.view.key {
-            self.rebuild();
+        let key = self.key();
+        if key != self.view.key {
+            self.view.turn(&self.model, key);
         }
         Reaction { changed: true, effect }
     }

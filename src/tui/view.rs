@@ -94,16 +94,16 @@ pub struct View {
 impl View {
     /// All of it, in O(n²).
     pub fn build(model: &Model, key: Key) -> Self {
-        let grid = Grid::build(key.metric, model.world(), |from, to| value(model, key, from, to));
-        let node_of = model.header.topology.node_of();
-        let cells = model.cells.iter().filter(|&(cell, _)| key.shows(cell)).filter_map(|(cell, sizes)| {
-            let size = sizes.iter().find(|size| size.bytes == key.bytes)?;
-            let (rate, failed) = told(size);
-            Some((path_of(&node_of, cell.from, cell.to), cell.from, cell.to, rate, failed))
-        });
-        let mut insight = Insight::build(node_of.clone(), cells);
-        insight.settle();
-        Self { key, grid, insight }
+        Self { key, grid: grid(model, key), insight: insight(model, key) }
+    }
+
+    /// Another view of the same facts. What stands out does not depend on the metric, and of a thousand ranks takes longest.
+    pub fn turn(&mut self, model: &Model, key: Key) {
+        if (key.pattern, key.bytes) != (self.key.pattern, self.key.bytes) {
+            self.insight = insight(model, key);
+        }
+        self.grid = grid(model, key);
+        self.key = key;
     }
 
     /// Take in what an event changed.
@@ -141,6 +141,22 @@ impl View {
     pub fn typical(&self, class: PathClass) -> Option<f64> {
         self.insight.typical(class)
     }
+}
+
+fn grid(model: &Model, key: Key) -> Grid {
+    Grid::build(key.metric, model.world(), |from, to| value(model, key, from, to))
+}
+
+fn insight(model: &Model, key: Key) -> Insight {
+    let node_of = model.header.topology.node_of();
+    let cells = model.cells.iter().filter(|&(cell, _)| key.shows(cell)).filter_map(|(cell, sizes)| {
+        let size = sizes.iter().find(|size| size.bytes == key.bytes)?;
+        let (rate, failed) = told(size);
+        Some((path_of(&node_of, cell.from, cell.to), cell.from, cell.to, rate, failed))
+    });
+    let mut insight = Insight::build(node_of.clone(), cells);
+    insight.settle();
+    insight
 }
 
 /// What a cell says of its pair: its bandwidth if it is good, and whether it failed.
