@@ -10,12 +10,13 @@ use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use crossterm::event::{Event as Input, KeyCode, KeyEvent};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use toposcope::fabric::Fabric;
 use toposcope::matrix::Metric;
 use toposcope::ramp::Level;
 use toposcope::sample::{EngineKind, MoverKind, Pattern, Sample, Status};
 use toposcope::session::{Event, Header, Model, Record};
 use toposcope::sweep::SweepSettings;
-use toposcope::topology::{PathClass, Placement, Topology};
+use toposcope::topology::{Efficiency, PathClass, Placement, Topology};
 use toposcope::tui::{App, Look, Mode, Tab, Ui};
 
 const SIZE: u64 = 1 << 20;
@@ -75,7 +76,8 @@ const REPEATS: u32 = 6;
 fn fresh(world: usize, sizes: &[u64]) -> App {
     let settings = SweepSettings { sizes: sizes.to_vec(), repeats: 8, mover: MoverKind::MpiSendrecv, ..SweepSettings::default() };
     let Ok((look, _)) = Look::new("dark", BTreeMap::new(), Level::TrueColor, None) else { unreachable!("the built-in theme") };
-    let mut app = App::new(Model::new(header(world)), Ui::new(Tab::Matrix, &settings, Vec::new()), look, Mode::Live);
+    let mut app =
+        App::new(Model::new(header(world)), Ui::new(Tab::Matrix, &settings, Vec::new()), look, Mode::Live, &Efficiency::default());
     app.apply(&Record { t: 0.0, event: Event::SweepStarted { settings, resumed: false } });
     app
 }
@@ -149,6 +151,7 @@ fn screen(criterion: &mut Criterion) {
         );
     });
     drop(small);
+    tree(criterion);
     fits(criterion, &mut rng);
 }
 
@@ -188,6 +191,51 @@ impl Frames {
             at(1.0)
         );
     }
+}
+
+/// The Topology tab of 128 hosts with 8 GPUs and 8 NICs each, all unfolded (issue 4, must show g).
+fn tree(criterion: &mut Criterion) {
+    let Some(Ok(fabric)) = Fabric::shipped("nvswitch-128x8") else { unreachable!("a shipped fabric") };
+    let mut header = header(1024);
+    header.topology = fabric.topology();
+    let Ok((look, _)) = Look::new("dark", BTreeMap::new(), Level::TrueColor, None) else { unreachable!("the built-in theme") };
+    let begun = cpu();
+    let ui = Ui::new(Tab::Topology, &SweepSettings::default(), Vec::new());
+    let mut app = App::new(Model::new(header), ui, look, Mode::Live, &Efficiency::default());
+    let mut buffer = Buffer::empty(Rect::new(0, 0, 200, 56));
+    app.draw(&mut buffer);
+    println!("a screen on 128 hosts, and its first frame: {:.0} ms", (cpu() - begun) * 1e3);
+    let mut press = |app: &mut App, code: KeyCode| {
+        app.input(&Input::Key(KeyEvent::from(code)));
+        buffer.reset();
+        app.draw(&mut buffer);
+    };
+    // The line of hosts alike, then from the last host upwards.
+    press(&mut app, KeyCode::Home);
+    press(&mut app, KeyCode::Right);
+    press(&mut app, KeyCode::End);
+    for _ in 0..128 {
+        press(&mut app, KeyCode::Right);
+        press(&mut app, KeyCode::Up);
+    }
+    press(&mut app, KeyCode::End);
+    println!("lines in all: {}", app.ui.topology.at + 1);
+    criterion.bench_function("scroll the Topology tab by a page, 200x56, 128 hosts unfolded", |bencher| {
+        let mut up = false;
+        bencher.iter(|| {
+            if app.ui.topology.at == 0 {
+                up = false;
+            }
+            let before = app.ui.topology.at;
+            press(&mut app, if up { KeyCode::PageUp } else { KeyCode::PageDown });
+            up |= app.ui.topology.at == before;
+        });
+    });
+    criterion.bench_function("fold a host and unfold it", |bencher| {
+        press(&mut app, KeyCode::Home);
+        press(&mut app, KeyCode::Down);
+        bencher.iter(|| press(&mut app, KeyCode::Enter));
+    });
 }
 
 /// The Fits tab of 1,024 ranks: 1.05 million ordered pairs, 3 sizes.

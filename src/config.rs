@@ -23,6 +23,11 @@ pub fn keys() -> Option<PathBuf> {
     Some(home("XDG_CONFIG_HOME", ".config").join("keys.toml")).filter(|path| path.exists())
 }
 
+/// File of this person's own efficiencies of links: `$XDG_CONFIG_HOME/toposcope/efficiency.toml`, whether there is one or not.
+pub fn efficiency() -> PathBuf {
+    home("XDG_CONFIG_HOME", ".config").join("efficiency.toml")
+}
+
 /// A new session's folder: `<site>-<nodes>x<ranks>-<date>`, with a number if it is taken.
 pub fn new_session(host: &str, nodes: usize, ranks: usize) -> PathBuf {
     // node007 and node12 are both of the site "node".

@@ -31,6 +31,10 @@ pub struct Global {
     /// Colours of the screen
     #[arg(long, global = true, value_enum, default_value = "auto")]
     pub color: Color,
+    /// Efficiencies of links, which expected rates are made with: lines such as pcie = 0.86 (default:
+    /// `$XDG_CONFIG_HOME/toposcope/efficiency.toml` over the shipped table; see `toposcope doctor`)
+    #[arg(long, global = true, value_name = "FILE")]
+    pub efficiency: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -183,10 +187,10 @@ pub enum Commands {
         format: Format,
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
-        /// Tab of the picture: sweep, matrix, fits, fans or session
+        /// Tab of the picture: topology, sweep, matrix, fits, fans or session
         #[arg(long, default_value = "matrix")]
         tab: String,
-        /// Metric of the picture: bandwidth, time, asymmetry, duplex (ratio) or spread
+        /// Metric of the picture: bandwidth, `share_of_expected`, time, asymmetry, duplex (ratio) or spread
         #[arg(long, default_value = "bandwidth")]
         metric: String,
         /// Message size of the picture (default: the largest that all pairs have)

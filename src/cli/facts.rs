@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anyhow::Result;
 
-use super::args::SchemaOf;
+use super::args::{Global, SchemaOf};
 use super::{FINE, print};
 
 /// The fabrics that come with the program, or one of them as its file.
@@ -29,9 +29,9 @@ pub(super) fn fabrics(name: Option<&str>) -> Result<u8> {
 }
 
 /// What this build and this machine can do.
-pub(super) fn doctor(json: bool) -> Result<u8> {
+pub(super) fn doctor(global: &Global, json: bool) -> Result<u8> {
     let mut text = Vec::new();
-    let code = super::doctor::run(json, &mut text)?;
+    let code = super::doctor::run(global.efficiency.as_deref(), json, &mut text)?;
     print(&String::from_utf8_lossy(&text));
     Ok(code)
 }

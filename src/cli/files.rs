@@ -55,7 +55,7 @@ pub(super) fn export(global: &super::args::Global, source: &Path, wanted: &Wante
         }
         Format::Fits => export::write_fits(&session::fits(&model, Some(&Confidence::new(0.95))), &wanted.out)?,
         Format::FitsCsv => export::write_fits_csv(&session::fits(&model, Some(&Confidence::new(0.95))), &wanted.out)?,
-        Format::Csv => export::write_csv(&model, &wanted.out)?,
+        Format::Csv => export::write_csv(&model, &super::efficiency::table(global)?, &wanted.out)?,
         Format::Svg => {
             let picture = picture(global, &model, wanted)?;
             fs::write(&wanted.out, picture).with_context(|| format!("--out {}", wanted.out.display()))?;
@@ -76,11 +76,12 @@ fn picture(global: &super::args::Global, model: &Model, wanted: &Wanted) -> Resu
     use crate::tui::{Tab, Ui, picture};
     let metric = match wanted.metric.as_str() {
         "bandwidth" => Metric::Bandwidth,
+        "share_of_expected" => Metric::ShareOfExpected,
         "time" => Metric::SmallTime,
         "asymmetry" => Metric::Asymmetry,
         "duplex" => Metric::DuplexRatio,
         "spread" => Metric::Spread,
-        other => bail!("--metric: {other:?} is not one of bandwidth, time, asymmetry, duplex, spread"),
+        other => bail!("--metric: {other:?} is not one of bandwidth, time, asymmetry, duplex, spread, share_of_expected"),
     };
     let cells = wanted.cells.split_once('x').and_then(|(w, h)| Some((w.trim().parse().ok()?, h.trim().parse().ok()?)));
     let Some((width, height)) = cells.filter(|&(w, h): &(u16, u16)| (60..=500).contains(&w) && (18..=300).contains(&h)) else {
@@ -104,7 +105,7 @@ fn picture(global: &super::args::Global, model: &Model, wanted: &Wanted) -> Resu
         ui.matrix.size = Some(bytes);
     }
     let look = super::look::look(global, crate::ramp::Level::TrueColor)?;
-    let canvas = picture(model, &ui, &look, width, height);
+    let canvas = picture(model, &ui, &look, &super::efficiency::table(global)?, width, height);
     Ok(export::svg::svg(&canvas, &format!("toposcope {}", model.header.name)))
 }
 

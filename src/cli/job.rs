@@ -58,6 +58,7 @@ fn words(global: &Global, sweep: &SweepArgs) -> Vec<String> {
     add("session", path(&global.session));
     add("theme", global.theme.clone());
     add("color", color.map(str::to_owned));
+    add("efficiency", path(&global.efficiency));
     add("ranks", sweep.ranks.clone());
     add("group", sweep.group.clone());
     add("fabric", sweep.fabric.clone());

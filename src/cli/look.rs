@@ -80,6 +80,7 @@ pub(super) fn setup(
         keys: keys()?,
         settings,
         movers,
+        efficiency: super::efficiency::table(global)?,
         start_tab: None,
     })
 }

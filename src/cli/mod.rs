@@ -6,6 +6,7 @@ mod args;
 mod begin;
 mod discover;
 mod doctor;
+mod efficiency;
 mod facts;
 mod files;
 mod fit;
@@ -74,6 +75,21 @@ fn say(text: &str) {
 
 fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {
     let Cli { global, sweep, command } = cli;
+    // A table that cannot be used is told before a job starts, by whichever rank is asked.
+    let compares = matches!(
+        command,
+        None | Some(
+            Commands::Sweep { .. }
+                | Commands::Discover { .. }
+                | Commands::Run(_)
+                | Commands::Attach { .. }
+                | Commands::Open { .. }
+                | Commands::Export { .. }
+        )
+    );
+    if compares {
+        efficiency::table(&global)?;
+    }
     match command {
         None => live::start(&global, &sweep, &live::Mode::Screen, job),
         Some(Commands::Sweep { sweep, out, json }) => live::start(&global, &sweep, &live::Mode::Headless { out, json }, job),
@@ -90,7 +106,7 @@ fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {
         }
         Some(Commands::Fit { source, json, all }) => fit::fit(&source, json, all),
         Some(Commands::Fabrics { name }) => facts::fabrics(name.as_deref()),
-        Some(Commands::Doctor { json }) => facts::doctor(json),
+        Some(Commands::Doctor { json }) => facts::doctor(&global, json),
         Some(Commands::Keys) => facts::keys(),
         Some(Commands::Themes) => facts::themes(),
         Some(Commands::Schema { of }) => Ok(facts::schema(of)),

@@ -6,13 +6,15 @@ use crate::fit::{median, median_interval};
 use crate::sample::{Pattern, Sample, Status};
 use crate::session::{GroupSize, Model, Shot, SizeCell};
 use crate::sweep::{Cell, Group};
+use crate::topology::{Efficiency, Router};
 use crate::units::{format_ranks, plain};
 
 /// Number of [`HEADER`]'s columns.
-const COLUMNS: usize = 29;
+const COLUMNS: usize = 31;
 
 /// Columns, with their units. Times are of one message; `n`, states and summaries are of the newest take. The last ones say to
-/// which fan, relay or set of a pattern file a transfer belongs; of a fan also the root's time for all its peers' messages.
+/// which fan, relay or set of a pattern file a transfer belongs; of a fan also the root's time for all its peers' messages. Then,
+/// where a host told what it is made of, the path as nvidia-smi labels it, and what it should give to this pair alone.
 const HEADER: [&str; COLUMNS] = [
     "pattern",
     "from",
@@ -43,6 +45,8 @@ const HEADER: [&str; COLUMNS] = [
     "width",
     "shift",
     "root_median_s",
+    "path_class",
+    "expected_bytes_per_second",
 ];
 
 /// One row for each pattern, sender, receiver and size that has a sample, and for each transfer of a fan, relay or set (RFC
@@ -50,20 +54,21 @@ const HEADER: [&str; COLUMNS] = [
 ///
 /// A value that does not exist is an empty field: no interval below 6 samples, no asymmetry without the reverse. Rows with a
 /// `set` make the table a pattern file ([`crate::sweep::parse_pattern_file`]): the same transfers can be run again from it.
-pub fn csv(model: &Model) -> String {
+pub fn csv(model: &Model, efficiency: &Efficiency) -> String {
+    let facts = Facts { model, router: Router::new(&model.header.topology, efficiency) };
     let mut cells: Vec<(Cell, &[SizeCell])> = model.cells.iter().collect();
     cells.sort_unstable_by_key(|&(cell, _)| cell);
     let mut text = String::new();
     push_row(&mut text, &HEADER.map(str::to_owned));
     for (cell, sizes) in cells {
         for size in sizes {
-            push_row(&mut text, &row_of_pair(model, cell, size));
+            push_row(&mut text, &row_of_pair(&facts, cell, size));
         }
     }
     for (group, sizes) in model.groups.iter() {
         for size in sizes {
             for (from, to) in size.flows() {
-                push_row(&mut text, &row_of_transfer(model, group, size, from, to));
+                push_row(&mut text, &row_of_transfer(&facts, group, size, from, to));
             }
         }
     }
@@ -71,19 +76,25 @@ pub fn csv(model: &Model) -> String {
 }
 
 /// Write [`csv`] to a file, whole or not at all.
-pub fn write_csv(model: &Model, path: &Path) -> Result<(), ExportError> {
-    let text = csv(model);
+pub fn write_csv(model: &Model, efficiency: &Efficiency, path: &Path) -> Result<(), ExportError> {
+    let text = csv(model, efficiency);
     write_whole(path, |out| out.write_all(text.as_bytes()))
 }
 
-fn row_of_pair(model: &Model, cell: Cell, size: &SizeCell) -> [String; COLUMNS] {
-    let shots: Vec<&Shot> = size.shots.iter().filter(|shot| shot.take == size.take && !shot.warmup).collect();
-    let path = model.header.topology.path(cell.from, cell.to);
-    let sample = Sample { take: size.take, status: size.status, ..Sample::blank(cell.pattern, cell.from, cell.to, size.bytes, path) };
-    row(model, &sample, &shots, asymmetry(model, cell, size), f64::NAN)
+/// What rows are made from.
+struct Facts<'a> {
+    model: &'a Model,
+    router: Router,
 }
 
-fn row_of_transfer(model: &Model, group: &Group, size: &GroupSize, from: usize, to: usize) -> [String; COLUMNS] {
+fn row_of_pair(facts: &Facts<'_>, cell: Cell, size: &SizeCell) -> [String; COLUMNS] {
+    let shots: Vec<&Shot> = size.shots.iter().filter(|shot| shot.take == size.take && !shot.warmup).collect();
+    let path = facts.model.header.topology.path(cell.from, cell.to);
+    let sample = Sample { take: size.take, status: size.status, ..Sample::blank(cell.pattern, cell.from, cell.to, size.bytes, path) };
+    row(facts, &sample, &shots, asymmetry(facts.model, cell, size), f64::NAN)
+}
+
+fn row_of_transfer(facts: &Facts<'_>, group: &Group, size: &GroupSize, from: usize, to: usize) -> [String; COLUMNS] {
     let own = size.shots.iter().filter(|shot| (shot.from, shot.to) == (from, to));
     let shots: Vec<&Shot> = own.map(|shot| &shot.shot).filter(|shot| shot.take == size.take && !shot.warmup).collect();
     let sample = Sample {
@@ -94,9 +105,9 @@ fn row_of_transfer(model: &Model, group: &Group, size: &GroupSize, from: usize, 
         width: group.root.map(|_| group.peers.len()),
         shift: group.shift,
         set: group.set,
-        ..Sample::blank(group.pattern, from, to, size.bytes, model.header.topology.path(from, to))
+        ..Sample::blank(group.pattern, from, to, size.bytes, facts.model.header.topology.path(from, to))
     };
-    row(model, &sample, &shots, f64::NAN, median(&mut size.root_times()))
+    row(facts, &sample, &shots, f64::NAN, median(&mut size.root_times()))
 }
 
 /// Which of two states to tell.
@@ -110,8 +121,13 @@ const fn severity(status: Status) -> u8 {
 }
 
 /// A row of the samples of one transfer at one size; `sample` says where they belong.
-fn row(model: &Model, sample: &Sample, shots: &[&Shot], asymmetry: f64, root: f64) -> [String; COLUMNS] {
-    let topology = &model.header.topology;
+fn row(facts: &Facts<'_>, sample: &Sample, shots: &[&Shot], asymmetry: f64, root: f64) -> [String; COLUMNS] {
+    let topology = &facts.model.header.topology;
+    let (label, expected) = if facts.router.knows() {
+        (facts.router.label(sample.from, sample.to), facts.router.expected(sample.from, sample.to))
+    } else {
+        (None, None)
+    };
     let host = |rank: usize| topology.ranks.get(rank).map_or("", |placement| placement.host.as_str()).to_owned();
     let count = |status| shots.iter().filter(|shot| shot.status == status).count().to_string();
     let mut times: Vec<f64> = shots.iter().filter_map(|shot| shot.seconds_per_message()).collect();
@@ -156,6 +172,8 @@ fn row(model: &Model, sample: &Sample, shots: &[&Shot], asymmetry: f64, root: f6
         optional(sample.width),
         optional(sample.shift),
         number(root),
+        label.map_or_else(String::new, |label| label.to_string()),
+        number(expected.unwrap_or(f64::NAN)),
     ]
 }
 
@@ -270,7 +288,7 @@ mod tests {
 
     #[test]
     fn transfers_of_groups_have_rows_and_the_table_is_a_pattern_file() {
-        let table = csv(&measured());
+        let table = csv(&measured(), &Efficiency::default());
         let names: Vec<&str> = HEADER.to_vec();
         let rows: Vec<Vec<&str>> = table.lines().skip(1).map(|line| line.split(',').collect()).collect();
         assert_eq!(rows.len(), 2 + 2 * 2 + 2 * 2);

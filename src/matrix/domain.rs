@@ -34,8 +34,12 @@ pub struct Domain {
 
 impl Domain {
     /// From the 2nd to the 98th percentile of `values`, which are reordered; `None` if there are none. The bad end goes on to
-    /// the worst value, but not beyond 4 times its percentile. Fewer than 100 values reach from end to end.
+    /// the worst value, but not beyond 4 times its percentile. Fewer than 100 values reach from end to end. A share of what is
+    /// expected has a scale of its own, 0 to 1: its colours mean the same on every machine.
     pub fn robust(metric: Metric, values: &mut [f64]) -> Option<Self> {
+        if metric == Metric::ShareOfExpected {
+            return (!values.is_empty()).then_some(Self { lo: 0.0, hi: 1.0, scale: Scale::Linear });
+        }
         if metric == Metric::Asymmetry {
             for value in values.iter_mut() {
                 *value = value.abs();
@@ -128,6 +132,15 @@ mod tests {
         let domain = Domain::robust(Metric::SmallTime, &mut [1e-6, 1e-4]).unwrap();
         assert!((domain.position(1e-5) - 0.5).abs() < 1e-9);
         assert!((domain.value(0.5) - 1e-5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_share_of_what_is_expected_has_the_same_colours_everywhere() {
+        for mut values in [vec![0.98, 0.99], vec![0.1; 300], vec![13.0]] {
+            let domain = Domain::robust(Metric::ShareOfExpected, &mut values).unwrap();
+            assert_eq!((domain.lo, domain.hi, domain.position(0.5), domain.position(1.3)), (0.0, 1.0, 0.5, 1.0));
+        }
+        assert_eq!(Domain::robust(Metric::ShareOfExpected, &mut []), None);
     }
 
     #[test]

@@ -6,6 +6,8 @@ pub enum Metric {
     /// median bandwidth, bytes per second
     #[default]
     Bandwidth,
+    /// median bandwidth over what the hardware between the two should give
+    ShareOfExpected,
     /// median time of one message at the smallest measured size, seconds
     SmallTime,
     /// ln(B(i→j)/B(j→i)): 0 where both directions are alike, negative where the cell's own direction is the slower one
@@ -27,12 +29,13 @@ pub struct Unit {
 
 impl Metric {
     /// Every metric, in the order in which a key goes through them.
-    pub const ALL: [Self; 5] = [Self::Bandwidth, Self::SmallTime, Self::Asymmetry, Self::DuplexRatio, Self::Spread];
+    pub const ALL: [Self; 6] = [Self::Bandwidth, Self::ShareOfExpected, Self::SmallTime, Self::Asymmetry, Self::DuplexRatio, Self::Spread];
 
     /// The name used in files and in text.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bandwidth => "bandwidth",
+            Self::ShareOfExpected => "share of expected",
             Self::SmallTime => "small-message time",
             Self::Asymmetry => "asymmetry",
             Self::DuplexRatio => "duplex ratio",
@@ -44,6 +47,7 @@ impl Metric {
     pub fn title(self, largest: f64) -> String {
         match self {
             Self::Bandwidth => format!("bandwidth, {}", self.unit(largest).name),
+            Self::ShareOfExpected => "share of expected".to_owned(),
             Self::SmallTime => format!("small-message time, {}", self.unit(largest).name),
             Self::Asymmetry => "asymmetry, ln(B(i→j)/B(j→i))".to_owned(),
             Self::DuplexRatio => "duplex ratio, both ways / alone".to_owned(),
@@ -55,7 +59,8 @@ impl Metric {
     #[must_use]
     pub const fn next(self) -> Self {
         match self {
-            Self::Bandwidth => Self::SmallTime,
+            Self::Bandwidth => Self::ShareOfExpected,
+            Self::ShareOfExpected => Self::SmallTime,
             Self::SmallTime => Self::Asymmetry,
             Self::Asymmetry => Self::DuplexRatio,
             Self::DuplexRatio => Self::Spread,
@@ -70,7 +75,7 @@ impl Metric {
 
     /// True if values are ratios, whose mean is geometric (rule 4 there).
     pub const fn is_ratio(self) -> bool {
-        matches!(self, Self::DuplexRatio)
+        matches!(self, Self::DuplexRatio | Self::ShareOfExpected)
     }
 
     /// True if a value can be shown: finite, and above zero where the metric has no other meaning.
@@ -81,7 +86,7 @@ impl Metric {
     /// How bad a value is: more is worse. The worst is the lowest bandwidth, the longest time, the largest |asymmetry|.
     pub fn badness(self, value: f64) -> f64 {
         match self {
-            Self::Bandwidth | Self::DuplexRatio => -value,
+            Self::Bandwidth | Self::ShareOfExpected | Self::DuplexRatio => -value,
             Self::SmallTime | Self::Spread => value,
             Self::Asymmetry => value.abs(),
         }
@@ -97,7 +102,7 @@ impl Metric {
             Self::SmallTime if largest < 1e-2 || !largest.is_finite() => Unit { name: "µs", scale: 1e-6 },
             Self::SmallTime if largest < 10.0 => Unit { name: "ms", scale: 1e-3 },
             Self::SmallTime => Unit { name: "s", scale: 1.0 },
-            Self::Asymmetry | Self::DuplexRatio => Unit { name: "", scale: 1.0 },
+            Self::ShareOfExpected | Self::Asymmetry | Self::DuplexRatio => Unit { name: "", scale: 1.0 },
             Self::Spread => Unit { name: "%", scale: 0.01 },
         }
     }
@@ -107,7 +112,7 @@ impl Metric {
         match self {
             Self::Bandwidth => format_gbps(value / unit.scale * 1e9),
             Self::Asymmetry => format!("{value:+.2}"),
-            Self::DuplexRatio => format!("{value:.2}"),
+            Self::ShareOfExpected | Self::DuplexRatio => format!("{value:.2}"),
             Self::SmallTime | Self::Spread => {
                 let value = value / unit.scale;
                 match value {
@@ -127,7 +132,9 @@ mod tests {
     #[test]
     fn every_metric_comes_round() {
         let mut metric = Metric::Bandwidth;
-        for expected in [Metric::SmallTime, Metric::Asymmetry, Metric::DuplexRatio, Metric::Spread, Metric::Bandwidth] {
+        for expected in
+            [Metric::ShareOfExpected, Metric::SmallTime, Metric::Asymmetry, Metric::DuplexRatio, Metric::Spread, Metric::Bandwidth]
+        {
             metric = metric.next();
             assert_eq!(metric, expected);
         }

@@ -25,7 +25,7 @@ fn mean(metric: Metric, values: &[f64]) -> f64 {
     let n = values.len() as f64;
     match metric {
         Metric::Bandwidth => n / values.iter().map(|v| 1.0 / v).sum::<f64>(),
-        Metric::DuplexRatio => (values.iter().map(|v| v.ln()).sum::<f64>() / n).exp(),
+        Metric::ShareOfExpected | Metric::DuplexRatio => (values.iter().map(|v| v.ln()).sum::<f64>() / n).exp(),
         _ => values.iter().sum::<f64>() / n,
     }
 }

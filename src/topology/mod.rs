@@ -2,6 +2,7 @@
 
 pub mod efficiency;
 pub mod hardware;
+mod judge;
 mod label;
 mod link;
 mod path;

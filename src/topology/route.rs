@@ -3,11 +3,11 @@
 //! A hop's nominal rate is what its hardware can do; its expected rate is that times an [`Efficiency`]. What it is trained to now
 //! does not lower what is expected: a card on half of its lanes is a fault to be seen, not a machine to be content with.
 
-use super::PathLabel;
 use super::efficiency::Efficiency;
 use super::hardware::{Device, GpuLinkKind, Hardware, LinkEnd, LinkLayer, Nic, PciKind};
 use super::link::{Doubt, reading};
 use super::path::{Chain, active, between, label, links_between};
+use super::{Lanes, PathLabel};
 
 /// What kind of thing bytes pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,6 +43,8 @@ pub struct Hop {
     pub name: String,
     /// how it is trained: `Gen4 x8 of x16`; empty when there is nothing to tell
     pub state: String,
+    /// of PCIe, what it says it is trained to now, if it is believed
+    pub trained: Option<Lanes>,
     /// what it can do, bytes per second in this direction
     pub nominal: Option<f64>,
     /// as it is now, if it is believed
@@ -54,7 +56,17 @@ pub struct Hop {
 
 impl Hop {
     pub(super) fn new(kind: HopKind, hardware: &Hardware, name: String) -> Self {
-        Self { kind, host: hardware.host.clone(), name, state: String::new(), nominal: None, now: None, expected: None, flag: None }
+        Self {
+            kind,
+            host: hardware.host.clone(),
+            name,
+            state: String::new(),
+            trained: None,
+            nominal: None,
+            now: None,
+            expected: None,
+            flag: None,
+        }
     }
 }
 
@@ -105,8 +117,9 @@ fn pcie(hardware: &Hardware, at: usize, up: bool, efficiency: &Efficiency) -> Op
         (name(hardware, at), hardware.pci.get(at)?.parent.map_or_else(|| "processor".to_owned(), |above| name(hardware, above)));
     let mut hop = Hop::new(HopKind::Pcie, hardware, if up { format!("{low} → {high}") } else { format!("{high} → {low}") });
     hop.state = read.words();
-    hop.nominal = read.most.or(read.now.filter(|_| read.doubt.is_none())).map(super::Lanes::rate);
-    hop.now = read.now.map(super::Lanes::rate);
+    hop.nominal = read.most.or(read.now.filter(|_| read.doubt.is_none())).map(Lanes::rate);
+    hop.trained = read.now;
+    hop.now = read.now.map(Lanes::rate);
     hop.expected = hop.nominal.map(|rate| rate * efficiency.pcie);
     hop.flag = if read.narrow() { Some(Flag::Narrow) } else { read.doubt.map(Flag::Doubt) };
     Some(hop)

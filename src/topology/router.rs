@@ -28,16 +28,16 @@ struct Known {
 }
 
 /// Routes between the ranks of a job. What a pair needs is worked out once a host, so that a million pairs can be asked about.
-#[derive(Debug, Clone)]
-pub struct Router<'a> {
-    topology: &'a Topology,
+/// It holds for the topology that it was made of.
+#[derive(Debug, Clone, Default)]
+pub struct Router {
     efficiency: Efficiency,
     ends: Vec<End>,
     inside: HashMap<(usize, Device, Device), Known>,
 }
 
-impl<'a> Router<'a> {
-    pub fn new(topology: &'a Topology, efficiency: &Efficiency) -> Self {
+impl Router {
+    pub fn new(topology: &Topology, efficiency: &Efficiency) -> Self {
         let index: HashMap<&str, usize> = topology.hardware.iter().enumerate().map(|(at, host)| (host.host.as_str(), at)).collect();
         let mut exits: HashMap<(usize, Device), (Option<usize>, Option<f64>)> = HashMap::new();
         let ends: Vec<End> = topology
@@ -73,7 +73,23 @@ impl<'a> Router<'a> {
                 inside.insert((host, from, to), Known { label: way.label, expected: way.expected });
             }
         }
-        Self { topology, efficiency: *efficiency, ends, inside }
+        Self { efficiency: *efficiency, ends, inside }
+    }
+
+    /// The table that expected rates come from.
+    pub const fn efficiency(&self) -> &Efficiency {
+        &self.efficiency
+    }
+
+    /// False if no rank's host told what it is made of.
+    pub fn knows(&self) -> bool {
+        self.ends.iter().any(|end| end.host.is_some())
+    }
+
+    /// Where a rank's transfers begin and end: the index of its host in [`Topology::hardware`], and the device there.
+    pub fn end(&self, rank: usize) -> Option<(usize, Device)> {
+        let end = self.ends.get(rank)?;
+        Some((end.host?, end.device))
     }
 
     fn pair(&self, from: usize, to: usize) -> Option<(&End, &End)> {
@@ -105,10 +121,10 @@ impl<'a> Router<'a> {
         if a.node == b.node { self.known(a, b)?.expected } else { Some(a.exit?.min(b.exit?)) }
     }
 
-    /// The way of a pair of ranks, hop by hop.
-    pub fn route(&self, from: usize, to: usize) -> Route {
+    /// The way of a pair of ranks, hop by hop, on the topology that this was made of.
+    pub fn route(&self, topology: &Topology, from: usize, to: usize) -> Route {
         let Some((a, b)) = self.pair(from, to) else { return Route::default() };
-        let hardware = |end: &End| end.host.and_then(|at| self.topology.hardware.get(at));
+        let hardware = |end: &End| end.host.and_then(|at| topology.hardware.get(at));
         let label = self.label(from, to);
         if a.node == b.node {
             let found = hardware(a).map(|hardware| way(hardware, a.device, b.device, &self.efficiency)).unwrap_or_default();
@@ -119,10 +135,8 @@ impl<'a> Router<'a> {
             hops.extend(way(hardware, a.device, Device::Nic(nic), &self.efficiency).hops);
             hops.extend(hardware.nics.get(nic).map(|nic| port(hardware, nic, true, &self.efficiency)));
         }
-        let ports = |end: &End| Some((end.host?, end.port?));
-        if let (Some((here, _)), Some((there, _))) = (ports(a), ports(b)) {
-            let hosts = [here, there].map(|at| self.topology.hardware[at].host.clone());
-            hops.push(Hop { host: hosts[0].clone(), ..Hop::new(HopKind::Network, &self.topology.hardware[here], hosts.join(" → ")) });
+        if let (Some(here), Some(there)) = (hardware(a).filter(|_| a.port.is_some()), hardware(b).filter(|_| b.port.is_some())) {
+            hops.push(Hop::new(HopKind::Network, here, format!("{} → {}", here.host, there.host)));
         }
         if let (Some(hardware), Some(nic)) = (hardware(b), b.port) {
             hops.extend(hardware.nics.get(nic).map(|nic| port(hardware, nic, false, &self.efficiency)));

@@ -189,7 +189,7 @@ fn ranks_reach_each_other_by_their_nearest_ports() {
     assert_eq!(nearest_port(&topology.hardware[0], Device::Gpu(4)), Some(1));
     assert!(close(router.expected(0, 2), 25e9 * table.infiniband));
     assert!(close(router.expected(1, 2), 12.5e9 * table.infiniband), "the slower port binds");
-    let route = router.route(1, 2);
+    let route = router.route(&topology, 1, 2);
     assert_eq!(
         shown(&route).into_iter().map(|(name, _)| name).collect::<Vec<_>>(),
         [

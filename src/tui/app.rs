@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::buffer::Buffer;
 
+use super::atlas::Atlas;
 use super::draw::{HitMap, Scene, draw};
 use super::expected::Expected;
 use super::fans::Fans;
@@ -20,6 +21,7 @@ use super::typing::Stroke;
 use super::update::{Effect, Facts, Play};
 use super::view::{Key, View};
 use crate::session::{Change, Event, Model, Record};
+use crate::topology::Efficiency;
 use crate::transport::Collector;
 
 /// What taking in records may take of a frame, and how many are taken in between two looks at the clock.
@@ -31,6 +33,7 @@ pub struct App {
     pub model: Model,
     pub ui: Ui,
     view: View,
+    atlas: Atlas,
     expected: Expected,
     pub(super) fans: Fans,
     fits: Book,
@@ -56,9 +59,10 @@ pub struct Reaction {
 
 impl App {
     /// A screen on a session that has just begun, or is about to be loaded.
-    pub fn new(model: Model, mut ui: Ui, look: Look, mode: Mode) -> Self {
+    pub fn new(model: Model, mut ui: Ui, look: Look, mode: Mode, efficiency: &Efficiency) -> Self {
         ui.fit(model.world());
-        let view = View::build(&model, Key::of(&model, &ui.matrix));
+        let atlas = Atlas::new(&model.header.topology, efficiency);
+        let view = View::build(&model, &atlas.router, Key::of(&model, &ui.matrix));
         let player = (mode == Mode::Recorded).then(Player::default);
         let expected = Expected::of(&ui.form, &model, &view);
         let fits = Book::new(&model);
@@ -66,6 +70,7 @@ impl App {
             model,
             ui,
             view,
+            atlas,
             expected,
             fans: Fans::default(),
             fits,
@@ -86,6 +91,11 @@ impl App {
     #[cfg(test)]
     pub(super) fn view(&self) -> &View {
         &self.view
+    }
+
+    #[cfg(test)]
+    pub(super) fn atlas(&self) -> &Atlas {
+        &self.atlas
     }
 
     #[cfg(test)]
@@ -173,8 +183,13 @@ impl App {
         }
         self.fans.follow(change);
         self.fits.follow(change);
+        self.atlas.follow(&self.model, change);
         let key = self.key();
-        if key == self.view.key && *change != Change::Cleared { self.view.follow(&self.model, change) } else { self.rebuild() }
+        if key == self.view.key && *change != Change::Cleared {
+            self.view.follow(&self.model, &self.atlas.router, change);
+        } else {
+            self.rebuild();
+        }
     }
 
     fn key(&self) -> Key {
@@ -182,13 +197,14 @@ impl App {
     }
 
     fn rebuild(&mut self) {
-        self.view = View::build(&self.model, self.key());
+        self.view = View::build(&self.model, &self.atlas.router, self.key());
     }
 
     /// Everything derived is of another model.
     fn replaced(&mut self) {
         self.fans.forget();
         self.fits.forget();
+        self.atlas.forget();
         self.rebuild();
     }
 
@@ -215,7 +231,17 @@ impl App {
 
     /// Draw a frame, and remember what lies where.
     pub fn draw(&mut self, buf: &mut Buffer) {
+        if self.ui.tab == Tab::Topology {
+            self.atlas.settle(&self.model, self.view.key, &mut self.ui.topology);
+            if !self.ui.topology.greeted {
+                let facts =
+                    Facts { model: &self.model, atlas: &self.atlas, view: &self.view, fans: &self.fans, fits: &self.fits, mode: self.mode };
+                self.ui.topology.greet(&facts, &mut self.ui.matrix);
+                self.atlas.settle(&self.model, self.view.key, &mut self.ui.topology);
+            }
+        }
         if self.ui.tab == Tab::Matrix {
+            self.atlas.shares.settle(&self.model, &self.atlas.router, self.view.key);
             self.view.insight.settle();
         }
         if self.ui.tab == Tab::Sweep {
@@ -232,6 +258,7 @@ impl App {
         let scene = Scene {
             model: &self.model,
             view: &self.view,
+            atlas: &self.atlas,
             expected: &self.expected,
             fans: &self.fans,
             fits: &self.fits,
@@ -249,7 +276,8 @@ impl App {
         let effect = match input {
             Input::Key(key) if key.kind != KeyEventKind::Release => self.key_pressed(*key),
             Input::Mouse(mouse) => {
-                let facts = Facts { model: &self.model, view: &self.view, fans: &self.fans, fits: &self.fits, mode: self.mode };
+                let facts =
+                    Facts { model: &self.model, atlas: &self.atlas, view: &self.view, fans: &self.fans, fits: &self.fits, mode: self.mode };
                 match self.ui.mouse(mouse, &facts, &self.hits) {
                     Some(effect) => effect,
                     None => return Reaction { changed: false, effect: Effect::Nothing },
@@ -266,8 +294,9 @@ impl App {
         };
         self.carry_out(&effect);
         // The view follows the metric and the size that the person chose.
-        if self.key() != self.view.key {
-            self.rebuild();
+        let key = self.key();
+        if key != self.view.key {
+            self.view.turn(&self.model, &self.atlas.router, key);
         }
         Reaction { changed: true, effect }
     }
@@ -322,7 +351,7 @@ impl App {
         let Some(action) = self.action_of(key) else { return Effect::Nothing };
         // A word to the person goes with their next key.
         self.ui.notice = None;
-        let facts = Facts { model: &self.model, view: &self.view, fans: &self.fans, fits: &self.fits, mode: self.mode };
+        let facts = Facts { model: &self.model, atlas: &self.atlas, view: &self.view, fans: &self.fans, fits: &self.fits, mode: self.mode };
         self.ui.update(action, &facts, &self.hits)
     }
 
@@ -331,6 +360,7 @@ impl App {
         let keymap = &self.look.keymap;
         let own = |context| keymap.action_in(context, key).filter(|action| action.context() == context);
         let tab = match self.ui.tab {
+            Tab::Topology => Some(Context::Topology),
             Tab::Sweep => Some(Context::Sweep),
             Tab::Matrix => Some(Context::Matrix),
             Tab::Fits => Some(Context::Fits),
@@ -344,7 +374,7 @@ impl App {
     fn typed(&mut self, key: KeyEvent) {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let stroke = match key.code {
-            KeyCode::Enter | KeyCode::Tab => return self.ui.accept(),
+            KeyCode::Enter | KeyCode::Tab => return self.ui.accept(&self.atlas),
             KeyCode::Esc => return self.ui.cancel_typing(),
             KeyCode::Char('c') if control => return self.ui.cancel_typing(),
             KeyCode::Up | KeyCode::Down if self.ui.tab == Tab::Sweep => return self.ui.form.step(key.code == KeyCode::Down),

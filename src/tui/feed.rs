@@ -15,6 +15,7 @@ use crate::ramp::Level;
 use crate::sample::MoverKind;
 use crate::session::{Command, Record};
 use crate::sweep::SweepSettings;
+use crate::topology::Efficiency;
 
 /// Where the events come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +75,8 @@ pub struct Setup {
     pub settings: SweepSettings,
     /// movers that the engine has
     pub movers: Vec<MoverKind>,
+    /// what links give of their nominal rate
+    pub efficiency: Efficiency,
     /// tab to open with; `None` for the one that fits
     pub start_tab: Option<Tab>,
 }

@@ -1,10 +1,14 @@
 //! Sessions for tests, built from events as a job would emit them.
 
+mod machine;
+
 use std::collections::BTreeMap;
 
 use crossterm::event::{Event as Input, KeyEvent};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+
+pub use machine::{boxed, boxes, switched};
 
 use super::keys::Key;
 use super::{App, Effect, Look, Mode, Tab, Ui};
@@ -315,7 +319,7 @@ pub fn app((header, records): (Header, Vec<Record>), tab: Tab, level: Level, mod
         &SweepSettings { mover: MoverKind::MpiSendrecv, ..SweepSettings::default() },
         vec![MoverKind::MpiSendrecv, MoverKind::MpiPut],
     );
-    let mut app = App::new(Model::new(header), ui, look, mode);
+    let mut app = App::new(Model::new(header), ui, look, mode, &crate::topology::Efficiency::default());
     // Tests do not race the clock.
     app.share = None;
     app.take(records);

@@ -1,6 +1,7 @@
 //! The screen: reads `session::Model`, sends `session::Command`. The only room that knows ratatui.
 
 mod app;
+mod atlas;
 mod draw;
 mod expected;
 mod fans;
@@ -45,11 +46,14 @@ use ratatui::layout::Rect;
 
 use crate::export::svg::Canvas;
 use crate::session::Model;
+use crate::topology::Efficiency;
 
 /// The screen as it would be drawn on a terminal of `width` by `height`, for a picture.
-pub fn picture(model: &Model, ui: &Ui, look: &Look, width: u16, height: u16) -> Canvas {
-    let view = view::View::build(model, view::Key::of(model, &ui.matrix));
+pub fn picture(model: &Model, ui: &Ui, look: &Look, efficiency: &Efficiency, width: u16, height: u16) -> Canvas {
+    let mut atlas = atlas::Atlas::new(&model.header.topology, efficiency);
+    let view = view::View::build(model, &atlas.router, view::Key::of(model, &ui.matrix));
     let mut ui = ui.clone();
+    atlas.settle(model, view.key, &mut ui.topology);
     ui.fit(model.world());
     let expected = expected::Expected::of(&ui.form, model, &view);
     let mut fans = fans::Fans::default();
@@ -58,8 +62,23 @@ pub fn picture(model: &Model, ui: &Ui, look: &Look, width: u16, height: u16) -> 
     if ui.tab == Tab::Fits {
         book.settle(model, &mut ui.fits, None);
     }
-    let scene =
-        draw::Scene { model, view: &view, expected: &expected, fans: &fans, fits: &book, ui: &ui, look, mode: Mode::Live, player: None };
+    if ui.tab == Tab::Topology {
+        let facts = update::Facts { model, atlas: &atlas, view: &view, fans: &fans, fits: &book, mode: Mode::Live };
+        ui.topology.greet(&facts, &mut ui.matrix);
+        atlas.settle(model, view.key, &mut ui.topology);
+    }
+    let scene = draw::Scene {
+        model,
+        view: &view,
+        atlas: &atlas,
+        expected: &expected,
+        fans: &fans,
+        fits: &book,
+        ui: &ui,
+        look,
+        mode: Mode::Live,
+        player: None,
+    };
     let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
     let area = buffer.area;
     draw::draw(&scene, &mut buffer, area);

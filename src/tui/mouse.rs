@@ -88,6 +88,14 @@ impl Ui {
             self.matrix.put(*pair, facts.model.world());
             return Some(Effect::Nothing);
         }
+        if let Some((_, row)) = hits.tree_rows.iter().find(|(area, _)| area.contains(at)) {
+            // A second click folds.
+            if self.topology.at == *row {
+                return Some(self.update(Action::Fold, facts, hits));
+            }
+            self.topology.put(*row);
+            return Some(Effect::Nothing);
+        }
         if let Some((_, column)) = hits.columns.iter().find(|(area, _)| area.contains(at)) {
             self.fits.sort(*column);
             return Some(Effect::Nothing);
@@ -131,6 +139,10 @@ impl Ui {
             self.fans.scroll = turn(self.fans.scroll, most);
         } else if let Some((_, most)) = hits.residuals.filter(|(area, _)| area.contains(at)) {
             self.fits.scroll = turn(self.fits.scroll, most);
+        } else if let Some((_, most)) = hits.notes.filter(|(area, _)| area.contains(at)) {
+            self.topology.scroll = turn(self.topology.scroll, most);
+        } else if self.tab == Tab::Topology {
+            self.topology.put(turn(self.topology.at, facts.atlas.rows().len().saturating_sub(1)));
         } else if self.tab == Tab::Fits {
             self.fits.go(turn(self.fits.at, facts.fits.shown().saturating_sub(1)));
         } else if self.tab == Tab::Fans {

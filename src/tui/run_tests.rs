@@ -101,6 +101,7 @@ fn set(mode: Mode, gate: Option<Arc<Gate>>) -> Stage {
         color: Some(Level::TrueColor),
         keys: None,
         settings: SweepSettings::default(),
+        efficiency: crate::topology::Efficiency::default(),
         movers: vec![MoverKind::Memcpy],
         start_tab: None,
     };

@@ -1,5 +1,6 @@
 //! Where the person is: tab, cursor, what is typed, what lies on top. No facts of the session.
 
+use super::atlas::{Atlas, Grouping, TopologyPanel};
 use super::fits::Column;
 use super::form::Form;
 use super::typing::Typing;
@@ -11,6 +12,7 @@ use crate::sweep::SweepSettings;
 /// A tab that exists; its number is the same in every version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tab {
+    Topology,
     Sweep,
     Matrix,
     Fits,
@@ -20,11 +22,12 @@ pub enum Tab {
 
 impl Tab {
     /// All tabs, left to right.
-    pub const ALL: [Self; 5] = [Self::Sweep, Self::Matrix, Self::Fits, Self::Fans, Self::Session];
+    pub const ALL: [Self; 6] = [Self::Topology, Self::Sweep, Self::Matrix, Self::Fits, Self::Fans, Self::Session];
 
     /// The digit that opens it.
     pub const fn number(self) -> u8 {
         match self {
+            Self::Topology => 1,
             Self::Sweep => 2,
             Self::Matrix => 3,
             Self::Fits => 4,
@@ -36,6 +39,7 @@ impl Tab {
     /// The name on the tab line.
     pub const fn title(self) -> &'static str {
         match self {
+            Self::Topology => "Topology",
             Self::Sweep => "Sweep",
             Self::Matrix => "Matrix",
             Self::Fits => "Fits",
@@ -87,6 +91,8 @@ pub struct MatrixPanel {
     /// first sample shown in the inspector
     pub scroll: usize,
     pub zoom: Zoom,
+    /// by what ranks are ruled off from each other
+    pub grouping: Grouping,
     /// rows are receivers instead of senders
     pub transpose: bool,
     /// a click holds the cursor where it is while the pointer moves
@@ -198,6 +204,7 @@ pub struct Notice {
 #[derive(Debug, Clone)]
 pub struct Ui {
     pub tab: Tab,
+    pub topology: TopologyPanel,
     pub matrix: MatrixPanel,
     pub form: Form,
     pub fits: FitsPanel,
@@ -220,6 +227,7 @@ impl Ui {
     pub fn new(tab: Tab, settings: &SweepSettings, movers: Vec<MoverKind>) -> Self {
         Self {
             tab,
+            topology: TopologyPanel::default(),
             // The first pair; `fit` keeps it within the ranks.
             matrix: MatrixPanel { cursor: (0, 1), ..MatrixPanel::default() },
             form: Form::new(settings, movers),
@@ -243,25 +251,33 @@ impl Ui {
         match self.tab {
             Tab::Sweep => self.form.typing.as_mut(),
             Tab::Fits => self.fits.typing.as_mut(),
+            Tab::Topology => self.topology.typing.as_mut(),
             Tab::Matrix | Tab::Fans | Tab::Session => None,
         }
     }
 
     /// Take what was typed.
-    pub fn accept(&mut self) {
+    pub fn accept(&mut self, atlas: &Atlas) {
         match self.tab {
             Tab::Fits => self.fits.typing = None,
+            Tab::Topology => {
+                if let Some(word) = self.topology.accept(atlas) {
+                    self.say(word, true);
+                }
+            }
             _ => self.form.accept(),
         }
     }
 
     /// Drop what was typed.
     pub fn cancel_typing(&mut self) {
-        if self.tab == Tab::Fits {
-            self.fits.typing = None;
-            self.fits.filter.clear();
-        } else {
-            self.form.cancel();
+        match self.tab {
+            Tab::Fits => {
+                self.fits.typing = None;
+                self.fits.filter.clear();
+            }
+            Tab::Topology => self.topology.typing = None,
+            _ => self.form.cancel(),
         }
     }
 

@@ -3,7 +3,7 @@
 use crossterm::event::{Event as Input, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use proptest::prelude::*;
 
-use super::fixture::{app, b70, fans, frame, header, lab, press, protocols, spread, text, three};
+use super::fixture::{app, b70, boxed, boxes, fans, frame, header, lab, press, protocols, spread, switched, text, three};
 use super::state::{Ask, Popup};
 use super::{App, Effect, Mode, Tab};
 use crate::matrix::Metric;
@@ -243,7 +243,7 @@ fn help_tells_every_key_once() {
         press(&mut app, "down");
     }
     for action in super::keys::Action::ALL {
-        let hidden = matches!(action.name(), "tab_1" | "tab_6" | "tab_7");
+        let hidden = matches!(action.name(), "tab_6" | "tab_7");
         assert_eq!(page.contains(action.doc()), !hidden, "{action:?}");
     }
     press(&mut app, "esc");
@@ -277,12 +277,12 @@ proptest! {
     fn no_size_and_no_key_breaks_the_screen(
         sizes in prop::collection::vec((1_u16..130, 1_u16..60), 1..6),
         keys in prop::collection::vec(prop::sample::select(
-            "1 2 3 4 5 8 j k h l up down left right enter space esc m p s S x z v r R n o O / 0 f J K ? q y A T tab shift-tab g G page-up page-down + - [ ] { } < > backspace".split(' ').collect::<Vec<_>>()
+            "1 1 2 3 4 5 8 f t j k h l up down left right enter space esc m p s S x z v r R n o O / 0 f J K ? q y A T tab shift-tab g G page-up page-down + - [ ] { } < > backspace".split(' ').collect::<Vec<_>>()
         ), 0..40),
         points in prop::collection::vec((0_u16..130, 0_u16..60, 0_u8..5), 0..10),
-        which in 0..6,
+        which in 0..8,
     ) {
-        let session = match which { 0 => b70(), 1 => three(), 4 => fans(), 5 => protocols(), 2 => (header("empty", &[]), Vec::new()), _ => (header("one", &["a"]), Vec::new()) };
+        let session = match which { 0 => b70(), 1 => three(), 4 => fans(), 5 => protocols(), 6 => boxed(), 7 => switched(), 2 => (header("empty", &[]), Vec::new()), _ => (header("one", &["a"]), Vec::new()) };
         let mode = if keys.len() % 2 == 0 { Mode::Live } else { Mode::Recorded };
         let mut app = app(session, Tab::Matrix, Level::TrueColor, mode);
         for (i, key) in keys.iter().enumerate() {
@@ -418,7 +418,10 @@ fn facts_that_do_not_fit_scroll() {
 fn pictures() {
     let folder = std::env::var("PICTURES").unwrap();
     let only = std::env::var("ONLY").unwrap_or_default();
-    let sessions: [(&str, fn() -> _); 10] = [
+    let sessions: [(&str, fn() -> _); 13] = [
+        ("box", boxed),
+        ("boxes", || boxes(2)),
+        ("switched", switched),
         ("protocols", protocols),
         ("fans", fans),
         ("lab", lab),
@@ -489,11 +492,17 @@ fn screens_look_as_they_did() {
         ("fans", fans, Tab::Fits, "j"),
         ("protocols", protocols, Tab::Fits, "j j"),
         ("duplex", fans, Tab::Matrix, "p"),
+        ("box", boxed, Tab::Topology, ""),
+        ("box-classes", boxed, Tab::Topology, "v"),
+        ("box-share", boxed, Tab::Matrix, "m g g"),
+        ("boxes", || boxes(2), Tab::Topology, "t"),
+        ("switched", switched, Tab::Topology, "n"),
     ] {
         for ((width, height), level) in
             sizes.into_iter().flat_map(|size| [Level::TrueColor, Level::Ansi256, Level::None].map(|level| (size, level)))
         {
-            if level != Level::TrueColor && (width != 80 || name != "fans") {
+            // Colours change with the level, not with the size.
+            if level != Level::TrueColor && !(width == 80 && matches!((name, level), ("fans", _) | ("box" | "box-share", Level::None))) {
                 continue;
             }
             let mut app = app(session(), tab, level, Mode::Live);

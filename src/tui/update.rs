@@ -1,5 +1,6 @@
 //! Actions -> where the person is now, and what they want.
 
+use super::atlas::{Atlas, Grouping};
 use super::draw::{HitMap, guess, running};
 use super::fans::Fans;
 use super::feed::Mode;
@@ -50,11 +51,15 @@ pub enum Play {
 #[derive(Clone, Copy)]
 pub struct Facts<'a> {
     pub model: &'a Model,
+    pub atlas: &'a Atlas,
     pub view: &'a View,
     pub fans: &'a Fans,
     pub fits: &'a Book,
     pub mode: Mode,
 }
+
+/// Pairs that a key goes through at most.
+const SUSPECTS: usize = 32;
 
 impl Ui {
     /// Do what a key or the mouse asks for.
@@ -78,12 +83,13 @@ impl Ui {
             return Effect::Nothing;
         }
         match action {
+            Action::Tab1 => self.tab = Tab::Topology,
             Action::Tab2 => self.tab = Tab::Sweep,
             Action::Tab3 => self.tab = Tab::Matrix,
             Action::Tab4 => self.tab = Tab::Fits,
             Action::Tab5 => self.tab = Tab::Fans,
             Action::Tab8 => self.tab = Tab::Session,
-            Action::Tab1 | Action::Tab6 | Action::Tab7 => {
+            Action::Tab6 | Action::Tab7 => {
                 self.say(format!("this version has no {}", action.doc().to_lowercase()), false);
             }
             Action::NextTab => self.tab = self.tab.beside(true),
@@ -121,6 +127,11 @@ impl Ui {
                 return self.measure(action, facts);
             }
             other => match self.tab {
+                Tab::Topology => {
+                    if let Some(word) = self.topology.update(other, facts, hits, &mut self.matrix) {
+                        self.say(word, false);
+                    }
+                }
                 Tab::Sweep => return self.update_form(other, facts, hits),
                 Tab::Matrix => self.update_matrix(other, facts, hits),
                 Tab::Fits => self.fits.update(other, facts.fits, hits),
@@ -290,7 +301,19 @@ impl Ui {
             }
             Action::Home => panel.put((0, 0), world),
             Action::End => panel.put((world, world), world),
-            Action::NextMetric => panel.metric = panel.metric.next(),
+            Action::NextMetric => {
+                panel.metric = panel.metric.next();
+                // Where nobody knows what to expect there is nothing to see.
+                if panel.metric == Metric::ShareOfExpected && !facts.atlas.router.knows() {
+                    panel.metric = panel.metric.next();
+                }
+            }
+            Action::NextGrouping => {
+                panel.grouping = facts.atlas.groups.next(panel.grouping);
+                if facts.atlas.groups.names(Grouping::Socket).is_none() {
+                    self.say("ruled off by host: this session does not tell what its hosts are made of", false);
+                }
+            }
             Action::NextPattern => panel.pattern = Some(facts.view.key.other().pattern),
             Action::NextSize | Action::PrevSize => {
                 let sizes = facts.model.cells.sizes();
@@ -302,7 +325,13 @@ impl Ui {
             Action::Zoom => panel.zoom = panel.zoom.next(),
             Action::Select => panel.anchor = if panel.anchor.is_none() { Some(panel.cursor) } else { None },
             Action::NextSuspect => {
-                let suspects = facts.view.insight.suspects();
+                let mut suspects = facts.view.insight.suspects();
+                for (rank, way, best) in facts.atlas.slow_ranks() {
+                    let pair = way.pair(rank, best.other);
+                    if suspects.len() < SUSPECTS && !suspects.contains(&pair) {
+                        suspects.push(pair);
+                    }
+                }
                 if !suspects.is_empty() {
                     let next = panel.suspect.map_or(0, |last| (last + 1) % suspects.len());
                     panel.put(suspects[next], world);

@@ -6,7 +6,7 @@ use crate::matrix::{Grid, Metric, Unit, Value};
 use crate::sample::{Pattern, Status};
 use crate::session::{Change, Model, SizeCell};
 use crate::sweep::Cell;
-use crate::topology::{PathClass, path_of};
+use crate::topology::{PathClass, Router, path_of};
 
 /// Bandwidths in the one unit of a view.
 #[derive(Debug, Clone, Copy)]
@@ -93,21 +93,21 @@ pub struct View {
 
 impl View {
     /// All of it, in O(n²).
-    pub fn build(model: &Model, key: Key) -> Self {
-        let grid = Grid::build(key.metric, model.world(), |from, to| value(model, key, from, to));
-        let node_of = model.header.topology.node_of();
-        let cells = model.cells.iter().filter(|&(cell, _)| key.shows(cell)).filter_map(|(cell, sizes)| {
-            let size = sizes.iter().find(|size| size.bytes == key.bytes)?;
-            let (rate, failed) = told(size);
-            Some((path_of(&node_of, cell.from, cell.to), cell.from, cell.to, rate, failed))
-        });
-        let mut insight = Insight::build(node_of.clone(), cells);
-        insight.settle();
-        Self { key, grid, insight }
+    pub fn build(model: &Model, router: &Router, key: Key) -> Self {
+        Self { key, grid: grid(model, router, key), insight: insight(model, key) }
+    }
+
+    /// Another view of the same facts. What stands out does not depend on the metric, and of a thousand ranks takes longest.
+    pub fn turn(&mut self, model: &Model, router: &Router, key: Key) {
+        if (key.pattern, key.bytes) != (self.key.pattern, self.key.bytes) {
+            self.insight = insight(model, key);
+        }
+        self.grid = grid(model, router, key);
+        self.key = key;
     }
 
     /// Take in what an event changed.
-    pub fn follow(&mut self, model: &Model, change: &Change) {
+    pub fn follow(&mut self, model: &Model, router: &Router, change: &Change) {
         let Change::Cells { cells, bytes } = change else { return };
         if *bytes != self.key.bytes && *bytes != self.key.small {
             return;
@@ -116,9 +116,9 @@ impl View {
             if !self.key.shows(cell) && self.key.metric != Metric::DuplexRatio {
                 continue;
             }
-            self.grid.set(cell.from, cell.to, value(model, self.key, cell.from, cell.to));
+            self.grid.set(cell.from, cell.to, value(model, router, self.key, cell.from, cell.to));
             if self.key.metric == Metric::Asymmetry {
-                self.grid.set(cell.to, cell.from, value(model, self.key, cell.to, cell.from));
+                self.grid.set(cell.to, cell.from, value(model, router, self.key, cell.to, cell.from));
             }
             if *bytes == self.key.bytes && self.key.shows(cell) {
                 self.notice(model, cell, model.cells.get(cell, *bytes));
@@ -141,6 +141,22 @@ impl View {
     pub fn typical(&self, class: PathClass) -> Option<f64> {
         self.insight.typical(class)
     }
+}
+
+fn grid(model: &Model, router: &Router, key: Key) -> Grid {
+    Grid::build(key.metric, model.world(), |from, to| value(model, router, key, from, to))
+}
+
+fn insight(model: &Model, key: Key) -> Insight {
+    let node_of = model.header.topology.node_of();
+    let cells = model.cells.iter().filter(|&(cell, _)| key.shows(cell)).filter_map(|(cell, sizes)| {
+        let size = sizes.iter().find(|size| size.bytes == key.bytes)?;
+        let (rate, failed) = told(size);
+        Some((path_of(&node_of, cell.from, cell.to), cell.from, cell.to, rate, failed))
+    });
+    let mut insight = Insight::build(node_of.clone(), cells);
+    insight.settle();
+    insight
 }
 
 /// What a cell says of its pair: its bandwidth if it is good, and whether it failed.
@@ -167,11 +183,19 @@ pub fn spread(size: &SizeCell) -> f64 {
     size.interval().map_or(f64::NAN, |interval| (interval.high - interval.low) / 2.0 / size.median)
 }
 
-fn value(model: &Model, key: Key, from: usize, to: usize) -> Value {
+fn value(model: &Model, router: &Router, key: Key, from: usize, to: usize) -> Value {
     let of = |key: Key, from, to, number: fn(&SizeCell) -> f64| state(model.cells.get(key.cell(from, to), key.bytes), number);
     let bandwidth = |from, to| of(key, from, to, SizeCell::bandwidth);
     match key.metric {
         Metric::Bandwidth => bandwidth(from, to),
+        Metric::ShareOfExpected => match router.expected(from, to) {
+            // A rate of nothing cannot be compared; what failed has failed all the same.
+            None => of(key, from, to, |_| f64::NAN),
+            Some(expected) => match bandwidth(from, to) {
+                Value::Known(rate) => Value::Known(rate / expected),
+                state => state,
+            },
+        },
         Metric::SmallTime => of(Key { bytes: key.small, ..key }, from, to, |size| size.median),
         Metric::Spread => of(key, from, to, spread),
         Metric::Asymmetry | Metric::DuplexRatio if from == to => Value::Missing,

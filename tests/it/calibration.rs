@@ -9,7 +9,7 @@ use toposcope::sample::Pattern;
 use toposcope::session::store::{Store, parse_header};
 use toposcope::session::{EVENT_SCHEMA, Event, HEADER_SCHEMA, Header, Model};
 use toposcope::sweep::Cell;
-use toposcope::topology::Hardware;
+use toposcope::topology::{Efficiency, Hardware};
 
 use crate::made;
 
@@ -91,7 +91,8 @@ fn it_is_written_one_sample_a_line_and_read_back_the_same() {
 fn a_calibration_plays_back_as_the_session_it_came_from() {
     let again = calibration(&whole().to_model()).unwrap();
     assert_eq!(again, whole());
-    assert_eq!(csv(&whole().to_model()), csv(&made::model(&made::records())));
+    let table = Efficiency::default();
+    assert_eq!(csv(&whole().to_model(), &table), csv(&made::model(&made::records()), &table));
 }
 
 #[test]
@@ -268,7 +269,7 @@ fn names_from_files_lose_their_escape_codes() {
     document["samples"][0]["reason"] = json!("\u{1b}]0;owned\u{7}");
     document["software"]["mpi\u{1b}"] = json!("x\u{9b}2J");
     let read = read_calibration(&scratch.write(document.to_string())).unwrap();
-    let text = format!("{}{}", csv(&read.to_model()), serde_json::to_string(&read).unwrap());
+    let text = format!("{}{}", csv(&read.to_model(), &Efficiency::default()), serde_json::to_string(&read).unwrap());
     assert!(!text.chars().any(|c| c.is_control() && c != '\r' && c != '\n'), "{text:?}");
     assert!(!text.contains("\\u001b"), "{text}");
 }
@@ -278,7 +279,7 @@ fn the_table_tells_rates_intervals_asymmetry_and_states() {
     let scratch = Scratch::new();
     let model = made::model(&made::records());
     let path = scratch.folder.path().join("cal.csv");
-    write_csv(&model, &path).unwrap();
+    write_csv(&model, &Efficiency::default(), &path).unwrap();
     let text = fs::read_to_string(&path).unwrap();
     let mut lines = text.split_terminator("\r\n").map(|line| line.split(',').collect::<Vec<_>>());
     let names = &lines.next().unwrap();

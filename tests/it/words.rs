@@ -119,6 +119,7 @@ fn wrong_words_are_refused_with_what_was_expected() {
         ("sweep --ranks 2 --mover mpi_put --sizes 4KiB --arena 1M --out /dev/null", &["mover = mpi_put", "memcpy"]),
         ("sweep --ranks 2 --resume /no/such", &["/no/such", "header.json"]),
         ("open /no/such", &["/no/such", "header.json and events.ndjson"]),
+        ("--efficiency /no/such.toml sweep --ranks 2", &["--efficiency", "there is no /no/such.toml"]),
         ("schema weather", &["weather", "calibration, fits, header, event"]),
         ("attach /no/such.sock", &["/no/such.sock"]),
         ("attach", &["toposcope"]),

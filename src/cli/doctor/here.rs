@@ -24,19 +24,21 @@ pub(super) struct Here {
     environment: BTreeMap<String, String>,
     pub(super) machine: Machine,
     hardware: OnceCell<Hardware>,
+    /// the table of efficiencies that the command line names
+    pub(super) efficiency: Option<PathBuf>,
 }
 
 impl Here {
     pub(super) fn now() -> Self {
         let text = |(key, value): (std::ffi::OsString, std::ffi::OsString)| Some((key.into_string().ok()?, value.into_string().ok()?));
         let environment = std::env::vars_os().filter_map(text).collect();
-        Self { root: PathBuf::from("/"), environment, machine: Machine::default(), hardware: OnceCell::new() }
+        Self { root: PathBuf::from("/"), environment, machine: Machine::default(), hardware: OnceCell::new(), efficiency: None }
     }
 
     #[cfg(test)]
     pub(super) fn at<'a>(root: &std::path::Path, environment: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let environment = environment.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
-        Self { root: root.to_owned(), environment, machine: Machine::at(root), hardware: OnceCell::new() }
+        Self { root: root.to_owned(), environment, machine: Machine::at(root), hardware: OnceCell::new(), efficiency: None }
     }
 
     /// What this machine is made of; looked at once.

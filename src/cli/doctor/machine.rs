@@ -1,13 +1,14 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::termios::{isatty, tcgetwinsize};
 
 use super::here::Here;
 use super::{Found, State};
 use crate::discover::allowed_cores;
+use crate::topology::Efficiency;
 use crate::units::{format_ranks, format_size};
 
 /// The smallest screen that is drawn.
@@ -83,6 +84,39 @@ pub(super) fn memory(here: &Here) -> Found {
     Found::ok(fact)
 }
 
+/// What links give of their nominal rate, and where that comes from.
+pub(super) fn efficiency(here: &Here) -> Found {
+    let config = here.var("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let config = config.or_else(|| here.var("HOME").map(|home| PathBuf::from(home).join(".config")));
+    let own = config.map(|folder| folder.join("toposcope/efficiency.toml"));
+    let fix = |path: &Path| format!("correct {}; toposcope doctor shows what is used", path.display());
+    let (table, source) = match (&here.efficiency, &own) {
+        (Some(named), _) => match crate::cli::efficiency::read(named) {
+            Ok(Some(table)) => (table, named.display().to_string()),
+            Ok(None) => return Found::not(State::Warn, format!("there is no {}", named.display()), "name a file that exists"),
+            Err(wrong) => return Found::not(State::Warn, format!("{wrong:#}"), fix(named)),
+        },
+        (None, Some(own)) => match crate::cli::efficiency::read(own) {
+            Ok(Some(table)) => (table, own.display().to_string()),
+            Ok(None) => (Efficiency::default(), format!("shipped; {} changes it", own.display())),
+            Err(wrong) => return Found::not(State::Warn, format!("{wrong:#}"), fix(own)),
+        },
+        (None, None) => (Efficiency::default(), "shipped".to_owned()),
+    };
+    let Efficiency { nvlink, xgmi, c2c, pcie, infiniband, ethernet, gpudirect_cross_socket } = table;
+    let shares = [
+        ("NVLink", nvlink),
+        ("xGMI", xgmi),
+        ("C2C", c2c),
+        ("PCIe", pcie),
+        ("InfiniBand", infiniband),
+        ("Ethernet", ethernet),
+        ("GPUDirect across sockets", gpudirect_cross_socket),
+    ];
+    let shares: Vec<String> = shares.iter().map(|(name, share)| format!("{name} {:.0} %", share * 100.0)).collect();
+    Found::ok(format!("{} ({source})", shares.join(", ")))
+}
+
 /// The folder of the sockets that `toposcope attach` uses: `$XDG_RUNTIME_DIR/toposcope`, or `/tmp/toposcope-UID`.
 pub(super) fn sockets(here: &Here) -> Found {
     let uid = rustix::process::geteuid().as_raw();
@@ -117,6 +151,25 @@ mod tests {
         assert_eq!(told(&[("TERM", "xterm")]), "16, by TERM=xterm");
         assert!(told(&[("TERM", "dumb")]).starts_with("none"));
         assert!(told(&[("COLORTERM", "truecolor"), ("NO_COLOR", "1")]).starts_with("none"));
+    }
+
+    #[test]
+    fn the_table_in_use_is_told_with_its_place_and_so_is_what_is_wrong_in_it() {
+        let root = tempfile::tempdir().unwrap();
+        let here = || Here::at(root.path(), [("XDG_CONFIG_HOME", root.path().to_str().unwrap())]);
+        let told = efficiency(&here());
+        assert!(told.fact.starts_with("NVLink 88 %,") && told.fact.contains("shipped; "), "{told:?}");
+        let file = root.path().join("toposcope/efficiency.toml");
+        fs::create_dir(root.path().join("toposcope")).unwrap();
+        fs::write(&file, "nvlink = 0.5").unwrap();
+        let told = efficiency(&here());
+        assert!(told.fact.starts_with("NVLink 50 %, xGMI 75 %") && told.fact.ends_with("efficiency.toml)"), "{told:?}");
+        fs::write(&file, "nvlink = 5").unwrap();
+        let told = efficiency(&here());
+        assert!(told.state == State::Warn && told.fact.contains("nvlink = 5"), "{told:?}");
+        let mut named = here();
+        named.efficiency = Some(root.path().join("other.toml"));
+        assert!(efficiency(&named).fact.contains("there is no "));
     }
 
     #[test]

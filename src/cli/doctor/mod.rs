@@ -8,6 +8,7 @@ mod machine;
 
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -70,7 +71,7 @@ struct Check {
 }
 
 /// Every check, in the order of the table.
-const CHECKS: [Check; 19] = [
+const CHECKS: [Check; 20] = [
     Check { id: "build", title: "this build", run: build::features },
     Check { id: "mpi", title: "MPI ranks", run: build::mpi },
     Check { id: "mpirun", title: "mpirun", run: |here| build::launcher(here, "mpirun") },
@@ -89,6 +90,7 @@ const CHECKS: [Check; 19] = [
     Check { id: "acs", title: "ACS", run: hardware::acs },
     Check { id: "iommu", title: "IOMMU", run: hardware::iommu },
     Check { id: "network", title: "network", run: hardware::network },
+    Check { id: "efficiency", title: "efficiencies", run: machine::efficiency },
     Check { id: "sockets", title: "socket folder", run: machine::sockets },
 ];
 
@@ -112,8 +114,11 @@ fn examine(check: &Check, here: &Here) -> Line {
 /// Look at everything and print it as a table, or as JSON: `{"toposcope": version, "checks": [{id, title, state, fact, fix}]}`.
 ///
 /// Exit code 0: an absent thing is a fact, not a fault.
-pub fn run(json: bool, out: &mut dyn Write) -> io::Result<u8> {
-    report(&Here::now(), json, out)
+/// `efficiency` is the table that the command line names.
+pub fn run(efficiency: Option<&Path>, json: bool, out: &mut dyn Write) -> io::Result<u8> {
+    let mut here = Here::now();
+    here.efficiency = efficiency.map(Path::to_owned);
+    report(&here, json, out)
 }
 
 fn report(here: &Here, json: bool, out: &mut dyn Write) -> io::Result<u8> {

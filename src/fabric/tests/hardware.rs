@@ -72,7 +72,7 @@ fn a_narrow_slot_halves_its_row_and_column_and_is_named() {
         let part = fabric.truth(from, to).rate / good.truth(from, to).rate;
         let struck = from == 3 || to == 3;
         assert!((part - if struck { 0.5 } else { 1.0 }).abs() < 1e-9, "{from} {to} {part}");
-        let narrow: Vec<_> = router.route(from, to).hops.into_iter().filter(|hop| hop.flag == Some(Flag::Narrow)).collect();
+        let narrow: Vec<_> = router.route(&topology, from, to).hops.into_iter().filter(|hop| hop.flag == Some(Flag::Narrow)).collect();
         assert_eq!(narrow.len(), usize::from(struck), "{from} {to}");
         assert!(narrow.iter().all(|hop| hop.name.contains("GPU 3") && hop.state == "Gen4 x8 of x16"), "{narrow:?}");
         assert!((router.expected(from, to).unwrap() / 27.097e9 - 1.0).abs() < 1e-3, "what it should give is as before");

@@ -18,6 +18,16 @@ pub fn actions(scene: &Scene<'_>) -> Vec<(Action, &'static str)> {
     let running = scene.model.sweep.as_ref().map(|sweep| sweep.running);
     let mut actions = Vec::new();
     match scene.ui.tab {
+        Tab::Topology => actions.extend([
+            (Action::NextFault, "next fault"),
+            (Action::Fold, "fold"),
+            (Action::OtherSight, "route/classes"),
+            (Action::RouteFrom, "from here"),
+            (Action::RouteTo, "to here"),
+            (Action::TurnRoute, "turn round"),
+            (Action::Find, "find"),
+            (Action::SamplesDown, "notes"),
+        ]),
         Tab::Sweep if recorded => {}
         Tab::Sweep => {
             let runs = matches!(running, Some(Running::Measuring | Running::Paused));
@@ -42,6 +52,9 @@ pub fn actions(scene: &Scene<'_>) -> Vec<(Action, &'static str)> {
                     (Action::Select, "block"),
                     (Action::RemeasureBlock, "re-measure block"),
                 ]);
+            }
+            if scene.atlas.router.knows() {
+                actions.push((Action::NextGrouping, "group"));
             }
             actions.extend([(Action::Zoom, "zoom"), (Action::Transpose, "transpose"), (Action::SamplesDown, "samples")]);
         }

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::text::{count, cut, fit, left, panel, put, right, span, window, wrap};
-use super::{HitMap, Scene, standout};
+use super::{HitMap, Scene, route, standout};
 use crate::sample::{Pattern, Status};
 use crate::session::{Shot, SizeCell};
 use crate::sweep::Enough;
@@ -98,7 +98,13 @@ fn brief_why(scene: &Scene<'_>) -> Line<'static> {
         spans.extend(state(scene, size));
         spans.push(Span::raw("  "));
     }
-    spans.push(span(class.name(), look.text()));
+    let way = route::brief(scene);
+    if way.is_empty() {
+        spans.push(span(class.name(), look.text()));
+    } else {
+        spans.extend(way);
+        return Line::from(spans);
+    }
     if let (Some(size), Some(typical)) = (measured(scene).filter(|size| size.count > 0), scene.view.typical(class)) {
         let share = size.bandwidth() / typical;
         spans.push(span(
@@ -166,7 +172,13 @@ fn facts(scene: &Scene<'_>, columns: usize) -> Vec<Line<'static>> {
     let host = |rank: usize| topology.ranks.get(rank).map_or_else(|| "?".to_owned(), |p| plain(&p.host));
     let hosts = if host(from) == host(to) { host(from) } else { format!("{} → {}", host(from), host(to)) };
     let path = format!("{}  {hosts}", topology.path(from, to).name());
-    if super::text::width(&path) <= room {
+    let way = route::rows(scene, room);
+    if !way.is_empty() {
+        lines.extend(way.into_iter().map(|(name, spans)| row(name, spans)));
+        if host(from) != host(to) {
+            lines.push(row("hosts", text(hosts)));
+        }
+    } else if super::text::width(&path) <= room {
         lines.push(row("path", text(path)));
     } else {
         lines.push(row("path", text(topology.path(from, to).name().to_owned())));

@@ -60,6 +60,7 @@ fn matrix(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
         grid: &scene.view.grid,
         pattern: key.pattern,
         topology: &scene.model.header.topology,
+        groups: scene.atlas.groups.names(panel.grouping),
         cursor: panel.cursor,
         selection: panel.anchor.map(|anchor| (anchor, panel.cursor)),
         transpose: panel.transpose,

@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! toposcope  NAME  8 ranks · 1 host · mpi            ● peer 0→1 64 MiB  ━━━╌╌╌  61 %   0:11 left   header::first_line
-//!  2 Sweep ▸3 Matrix  4 Fits  5 Fans  8 Session                                          ? help    header::tab_line
-//! ╭ sweep | matrix | fits | fans | session ──────────────╮╭ estimate | pair | fan | log ───────╮
+//!  1 Topology  2 Sweep ▸3 Matrix  4 Fits  5 Fans  8 Session                                          ? help    header::tab_line
+//! ╭ topology | sweep | matrix | fits | fans | session ──────────────╮╭ estimate | pair | fan | log ───────╮
 //! │                                                      ││                                    │   one file a tab
 //! ╰──────────────────────────────────────────────────────╯╰────────────────────────────────────╯
 //!  m metric  s size  r re-measure ...                                                    q quit    header::last_line
 //! ```
 
+mod classes;
 mod fan;
 mod fans;
 mod fit_detail;
@@ -19,10 +20,12 @@ mod header;
 mod inspector;
 mod matrix;
 mod popup;
+mod route;
 mod session;
 mod standout;
 mod sweep;
 mod text;
+mod topology;
 
 pub use sweep::guess;
 
@@ -30,6 +33,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
+use super::atlas::Atlas;
 use super::expected::Expected;
 use super::fans::Fans;
 use super::feed::Mode;
@@ -50,6 +54,7 @@ pub const SMALLEST: (u16, u16) = (60, 18);
 pub struct Scene<'a> {
     pub model: &'a Model,
     pub view: &'a View,
+    pub atlas: &'a Atlas,
     pub expected: &'a Expected,
     pub fans: &'a Fans,
     pub fits: &'a Book,
@@ -76,6 +81,10 @@ pub fn running(model: &Model) -> bool {
 #[derive(Debug, Clone, Default)]
 pub struct HitMap {
     pub tabs: Vec<(Rect, Tab)>,
+    /// lines of the tree
+    pub tree_rows: Vec<(Rect, usize)>,
+    /// notes of a host, and their largest scroll
+    pub notes: Option<(Rect, usize)>,
     pub fields: Vec<(Rect, Field)>,
     pub matrix: widgets::matrix::HitMap,
     /// lines that name a pair
@@ -118,6 +127,7 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect) -> HitMap {
     header::tab_line(scene, buf, row(1), &mut hits);
     let body = Rect { y: area.y + 2, height: area.height - 3, ..area };
     match scene.ui.tab {
+        Tab::Topology => topology::draw(scene, buf, body, &mut hits),
         Tab::Sweep => sweep::draw(scene, buf, body, &mut hits),
         Tab::Matrix => matrix::draw(scene, buf, body, &mut hits),
         Tab::Fits => fits::draw(scene, buf, body, &mut hits),

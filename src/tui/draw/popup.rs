@@ -31,6 +31,7 @@ fn help_lines(look: &Look) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for (context, heading) in [
         (Context::Everywhere, "everywhere"),
+        (Context::Topology, "Topology tab"),
         (Context::Sweep, "Sweep tab"),
         (Context::Matrix, "Matrix tab"),
         (Context::Fits, "Fits tab"),
@@ -58,7 +59,7 @@ fn help_lines(look: &Look) -> Vec<Line<'static>> {
 
 /// False for what this version has a key for, but no tab.
 const fn exists(action: Action) -> bool {
-    !matches!(action, Action::Tab1 | Action::Tab6 | Action::Tab7)
+    !matches!(action, Action::Tab6 | Action::Tab7)
 }
 
 fn help(look: &Look, buf: &mut Buffer, area: Rect, scroll: usize, hits: &mut HitMap) {

@@ -8,15 +8,26 @@ use ratatui::text::{Line, Span};
 use super::text::{cut, fit, panel, put, put_at, right, span};
 use super::{HitMap, Scene};
 use crate::topology::PathClass;
+use crate::tui::atlas::SLOW;
 use crate::tui::insight::{Skew, Slow, SlowLine, Way};
 use crate::tui::keys::Action;
 use crate::units::{format_ranks, format_size, plain};
 
 /// Columns that an asymmetry takes.
 const SKEW: u16 = 48;
+/// Ranks told one by one that stay behind what is expected.
+const BEHIND: usize = 4;
 
 /// Something to tell, and the pair that it leads to.
 type Told = (Line<'static>, Option<(usize, usize)>);
+
+/// Ranks that stay behind what their hardware should give.
+struct Behind {
+    /// none for most of them at once
+    rank: Option<usize>,
+    parts: Vec<String>,
+    pair: (usize, usize),
+}
 
 /// One sentence: what stands out most.
 pub fn sentence(scene: &Scene<'_>, columns: usize) -> Line<'static> {
@@ -40,7 +51,7 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
     let rows = usize::from(area.height.saturating_sub(2));
     // Side by side where both can be told, else below one another; a sentence about a rank is long.
     let wide = if found.lines.is_empty() { 72 } else { 110 };
-    let slow = scene.view.insight.failed(0).0 + found.lines.len() + found.pairs.len();
+    let slow = scene.view.insight.failed(0).0 + behind(scene).len() + found.lines.len() + found.pairs.len();
     let beside = columns >= wide && !found.skews.is_empty() && slow > 0;
     let split = if beside { columns - (columns / 2).min(SKEW) } else { columns };
     let mut left: Vec<Told> = first(scene, usize::from(split));
@@ -104,9 +115,43 @@ fn first(scene: &Scene<'_>, columns: usize) -> Vec<Told> {
     }
     let found = insight.findings();
     let warn = |parts: &[String]| warning(scene, parts, columns);
-    told.extend(found.lines.iter().map(|line| (warn(&line_parts(scene, line)), Some(line.pair))));
+    let behind = behind(scene);
+    told.extend(behind.iter().map(|behind| (warn(&behind.parts), Some(behind.pair))));
+    // What stays behind what is expected need not be told again as slower than others.
+    let again = |line: &&SlowLine| !line.ranks.iter().all(|rank| behind.iter().any(|behind| behind.rank == Some(*rank)));
+    told.extend(found.lines.iter().filter(again).map(|line| (warn(&line_parts(scene, line)), Some(line.pair))));
     told.extend(found.pairs.iter().map(|slow| (warn(&pair_parts(scene, slow)), Some((slow.from, slow.to)))));
     told
+}
+
+/// Ranks that stay behind what their hardware should give, and the fault that says why; each with a pair that shows it. What is
+/// typical of a path class cannot tell that: where half of the pairs cross sockets, a near pair at half its rate is no slower.
+fn behind(scene: &Scene<'_>) -> Vec<Behind> {
+    let (atlas, world) = (scene.atlas, scene.model.world());
+    let slow = atlas.slow_ranks();
+    let mut ranks: Vec<usize> = Vec::new();
+    for &(rank, ..) in &slow {
+        if !ranks.contains(&rank) {
+            ranks.push(rank);
+        }
+    }
+    let pair_of = |rank: usize| slow.iter().find(|(of, ..)| *of == rank).map_or((rank, rank), |(_, way, best)| way.pair(rank, best.other));
+    if ranks.len() > BEHIND && ranks.len() * 2 > world {
+        let worst = ranks.first().copied().unwrap_or(0);
+        let parts = vec![format!("▲ {} of {world} ranks stay below {SLOW}", ranks.len()), " of expected".to_owned()];
+        return vec![Behind { rank: None, parts, pair: pair_of(worst) }];
+    }
+    ranks.truncate(BEHIND);
+    let told = |rank: usize| {
+        let mut parts = super::topology::reached_words(&slow, rank);
+        let node = atlas.tree.of_rank(rank).and_then(|at| atlas.tree.node(at));
+        let fault = node.and_then(|node| node.marks.iter().find(|mark| mark.fault).map(|mark| format!("{} {}: ", node.name, mark.text)));
+        if let Some(first) = parts.first_mut() {
+            first.insert_str(0, &format!("▲ {}", fault.unwrap_or_default()));
+        }
+        Behind { rank: Some(rank), parts, pair: pair_of(rank) }
+    };
+    ranks.into_iter().map(told).collect()
 }
 
 /// That nothing stands out, or what is with all the rest; quietly.
@@ -114,7 +159,7 @@ fn rest(scene: &Scene<'_>) -> Option<Told> {
     let (look, insight) = (scene.look, &scene.view.insight);
     let found = insight.findings();
     let quiet = |text: String, style: Style| Some((Line::from(span(text, style)), None));
-    let others = insight.failed(0).0 + found.lines.len() + found.pairs.len() + found.skews.len();
+    let others = insight.failed(0).0 + behind(scene).len() + found.lines.len() + found.pairs.len() + found.skews.len();
     match found.rest {
         Some(rest) if found.compared > 1 => {
             let percent = ((1.0 - rest.share()) * 100.0).ceil().max(1.0);

@@ -11,6 +11,8 @@ pub enum Context {
     Fits,
     /// the Fans tab
     Fans,
+    /// the Topology tab
+    Topology,
     /// a recorded session, with its time slider
     Recorded,
 }
@@ -84,6 +86,7 @@ actions! {
     Decrease "decrease" Sweep "One less"
     NextMetric "next_metric" Matrix "Next metric"
     NextPattern "next_pattern" Matrix "Peer, or duplex"
+    NextGrouping "next_grouping" Matrix "Rule off by host, by NUMA node or by switch"
     Transpose "transpose" Matrix "Exchange rows and columns"
     Zoom "zoom" Matrix "Fit all, one pixel a pair, or digits"
     NextSuspect "next_suspect" Matrix "Go to the next pair that stands out"
@@ -96,6 +99,13 @@ actions! {
     SortReverse "sort_reverse" Fits "Reverse the order"
     Filter "filter" Fits "Type what to show: a kind, a path, a rank, 0→1"
     OtherDirection "other_direction" Fans "Fans into a root, or out of it"
+    Fold "fold" Topology "Fold; on a device, the worst pair of its rank"
+    NextFault "next_fault" Topology "Go to the next device at fault, or of a slow rank"
+    OtherSight "other_sight" Topology "Route of the pair, or path classes of the host"
+    RouteFrom "route_from" Topology "The pair begins at the rank here"
+    RouteTo "route_to" Topology "The pair ends at the rank here"
+    TurnRoute "turn_route" Topology "The pair the other way round"
+    Find "find" Topology "Find a rank, a host or a device"
     PlayPause "play_pause" Recorded "Play, or stop"
     StepBack "step_back" Recorded "To before the last probe"
     StepForward "step_forward" Recorded "To after the next probe"

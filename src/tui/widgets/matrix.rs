@@ -68,6 +68,8 @@ pub struct MatrixView<'a> {
     /// whose cells these are, for the heading
     pub pattern: Pattern,
     pub topology: &'a Topology,
+    /// the group that each rank is in; `None` for its host
+    pub groups: Option<&'a [String]>,
     /// sender and receiver under the cursor
     pub cursor: (usize, usize),
     /// two opposite corners of a block, each (sender, receiver)
@@ -136,7 +138,7 @@ pub fn draw(view: &MatrixView<'_>, area: Rect, buffer: &mut Buffer) -> HitMap {
         return HitMap::default();
     }
     let painter = Painter::new(view);
-    let groups = Groups::of(view.topology, view.grid.world());
+    let groups = Groups::of(view);
     let inner = frame::draw_border(view, area, buffer);
     let Some(layout) = Layout::choose(view, &painter, &groups, inner) else {
         frame::draw_title(view, &painter, 0, area, buffer);

@@ -86,7 +86,7 @@ pub fn twelve_rates_are_what_was_set(toposcope: &Path) {
     assert_eq!(wrong, 0, "\n{told}");
 
     // Both slow directions stand out by the ratio that was set, and their reverses do not.
-    let table = csv(&model);
+    let table = csv(&model, &toposcope::topology::Efficiency::default());
     let names: Vec<&str> = table.lines().next().unwrap().split(',').collect();
     let column = |name: &str| names.iter().position(|&other| other == name).unwrap();
     for row in table.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>()) {

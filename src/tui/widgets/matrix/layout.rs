@@ -5,7 +5,6 @@ use ratatui::text::Span;
 
 use super::paint::Painter;
 use super::{MatrixView, Zoom};
-use crate::topology::Topology;
 use crate::units::plain;
 
 /// Widest host name that is shown; of a longer one its end.
@@ -76,13 +75,15 @@ struct Cells {
 }
 
 impl Groups {
-    pub(super) fn of(topology: &Topology, n: usize) -> Self {
+    pub(super) fn of(view: &MatrixView<'_>) -> Self {
+        let n = view.grid.world();
         let mut runs: Vec<(usize, String)> = Vec::new();
         let mut last: Option<&str> = None;
-        for (rank, placement) in topology.ranks.iter().enumerate().take(n) {
-            if last != Some(placement.host.as_str()) {
-                runs.push((rank, short(&placement.host)));
-                last = Some(&placement.host);
+        for (rank, placement) in view.topology.ranks.iter().enumerate().take(n) {
+            let name = view.groups.and_then(|names| names.get(rank)).map_or(placement.host.as_str(), String::as_str);
+            if last != Some(name) {
+                runs.push((rank, short(name)));
+                last = Some(name);
             }
         }
         let width = runs.iter().map(|(_, name)| Span::raw(name.as_str()).width()).max().unwrap_or(0) as u16;

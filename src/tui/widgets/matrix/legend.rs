@@ -21,7 +21,7 @@ pub(super) fn draw(view: &MatrixView<'_>, painter: &Painter, area: Rect, buffer:
     if let Some(domain) = painter.domain {
         let all = view.grid.all();
         let (least, most) = match painter.metric {
-            Metric::Bandwidth | Metric::DuplexRatio => (all.worst, all.best),
+            Metric::Bandwidth | Metric::ShareOfExpected | Metric::DuplexRatio => (all.worst, all.best),
             Metric::SmallTime | Metric::Spread => (all.best, all.worst),
             Metric::Asymmetry => (-all.worst.abs(), all.worst.abs()),
         };
@@ -65,6 +65,8 @@ pub(super) fn draw(view: &MatrixView<'_>, painter: &Painter, area: Rect, buffer:
     let marks = marks.into_iter().filter(|(.., any)| *any).map(|(mark, name, _)| (mark.glyph().to_owned(), mark.style(view.theme), name));
     let states = State::ALL.into_iter().map(|state| (state.glyph().to_string(), painter.state_style(state), state.name()));
     for (glyph, style, name) in marks.chain(states) {
+        // What the hardware should give is not always known, and such a pair looks like one not measured.
+        let name = if painter.metric == Metric::ShareOfExpected && name == State::Missing.name() { "nothing to compare" } else { name };
         let name = format!(" {name}");
         let width = 1 + Span::raw(name.as_str()).width() as u16;
         if left + width > end {

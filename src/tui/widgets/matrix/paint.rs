@@ -47,7 +47,7 @@ impl<'a> Painter<'a> {
     /// The heading, with the unit.
     pub(super) fn title(&self) -> String {
         match self.metric {
-            Metric::Asymmetry | Metric::DuplexRatio | Metric::Spread => self.metric.title(f64::NAN),
+            Metric::ShareOfExpected | Metric::Asymmetry | Metric::DuplexRatio | Metric::Spread => self.metric.title(f64::NAN),
             metric => format!("{}, {}", metric.name(), self.unit.name),
         }
     }

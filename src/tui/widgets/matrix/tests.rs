@@ -67,6 +67,7 @@ impl Scene {
         let area = Rect::new(0, 0, width, height);
         let mut buffer = Buffer::empty(area);
         let view = MatrixView {
+            groups: None,
             grid: &self.grid,
             pattern: crate::sample::Pattern::Peer,
             topology: &self.topology,
