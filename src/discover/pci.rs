@@ -124,8 +124,8 @@ fn read_device(folder: &Path, above: Option<PciKind>, numa: &[NumaNode], names: 
     let (vendor, device) = numbers(folder).unwrap_or((0, 0));
     let bridge = is_bridge(class);
     let config = Config::of(folder, if bridge { WHOLE } else { PLAIN });
-    let kind = kind(bridge, &config, above);
     let told = link::of(folder, &config);
+    let kind = kind(bridge, &config, told != link::Told::default(), above);
     // What has no link of PCI Express has no ACS, either.
     let port = told != link::Told::default() && matches!(kind, PciKind::RootPort | PciKind::SwitchDown);
     let (acs, hidden) = match port.then(|| config.acs()) {
@@ -146,8 +146,8 @@ const fn is_bridge(class: u32) -> bool {
     matches!(class >> 8, 0x0604 | 0x0609)
 }
 
-/// What a bridge is: as it says itself, or by what lies above it, where only root may ask it.
-fn kind(bridge: bool, config: &Config, above: Option<PciKind>) -> PciKind {
+/// What a bridge is: as it says itself, or by what lies above it, where only root may ask it. `express`: it has a link.
+fn kind(bridge: bool, config: &Config, express: bool, above: Option<PciKind>) -> PciKind {
     if !bridge {
         return PciKind::Endpoint;
     }
@@ -155,7 +155,7 @@ fn kind(bridge: bool, config: &Config, above: Option<PciKind>) -> PciKind {
         (Some(4), _) => PciKind::RootPort,
         (Some(5), _) => PciKind::SwitchUp,
         (Some(6), _) => PciKind::SwitchDown,
-        (None, Some(above)) if !config.open() => match above {
+        (None, Some(above)) if express || !config.open() => match above {
             PciKind::HostBridge => PciKind::RootPort,
             PciKind::RootPort | PciKind::SwitchDown => PciKind::SwitchUp,
             PciKind::SwitchUp => PciKind::SwitchDown,

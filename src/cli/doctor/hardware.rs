@@ -28,7 +28,8 @@ pub(super) fn pci(here: &Here) -> Found {
         return Found::not(State::Absent, "no PCI devices are shown", fix);
     }
     let links = hardware.pci.iter().filter(|device| device.link.is_some_and(|link| link.now.is_some())).count();
-    let fact = format!("{devices} devices below {trees} host bridges, {} GPUs; {links} links tell speed and width", hardware.gpus.len());
+    let fact =
+        format!("devices: {devices}, host bridges: {trees}, GPUs: {}, links that tell speed and width: {links}", hardware.gpus.len());
     if links == 0 {
         return Found::not(State::Warn, fact, "a hypervisor hides them: run toposcope discover on the host, or import what it shows there");
     }
@@ -112,7 +113,7 @@ mod tests {
         let here = Here::at(root.path(), []);
         for (check, state, word) in [
             (confines as fn(&Here) -> Found, State::Warn, "container (docker)"),
-            (pci, State::Ok, "2 devices below 1 host bridges, 0 GPUs; 1 links"),
+            (pci, State::Ok, "devices: 2, host bridges: 1, GPUs: 0, links that tell speed and width: 1"),
             (acs, State::Warn, "1 port(s) could not be read"),
             (iommu, State::Warn, "translates"),
             (network, State::Warn, "down: mlx5_0"),
