@@ -61,7 +61,7 @@ pub(super) fn read(root: Node<'_, '_>, piece: &Piece<'_>, skips: &mut Skips) -> 
         }
     }
     let Draft { mut host, tree, known, nodes, .. } = draft;
-    let ends = devices(&mut host, tree, known);
+    let ends = devices(&mut host, tree, &known);
     for node in root.children().filter(Node::is_element) {
         let named = node.attribute("name").unwrap_or_default();
         match node.tag_name().name() {

@@ -64,12 +64,11 @@ impl OsDevice {
             (..=2, 1 | 5) => OsKind::Gpu,
             (..=2, 2) => OsKind::Network,
             (..=2, 3) => OsKind::Rdma,
-            (..=2, _) => OsKind::Other,
             // Bits: storage 1, memory 2, GPU 4, co-processor 8, network 16, RDMA 32, DMA 64.
-            (_, usize::MAX) => OsKind::Other,
-            (_, bits) if bits & 32 != 0 => OsKind::Rdma,
-            (_, bits) if bits & 16 != 0 => OsKind::Network,
-            (_, bits) if bits & 12 != 0 => OsKind::Gpu,
+            (..=2, _) | (_, usize::MAX) => OsKind::Other,
+            (_, bits) if bits & 0x20 != 0 => OsKind::Rdma,
+            (_, bits) if bits & 0x10 != 0 => OsKind::Network,
+            (_, bits) if bits & 0xc != 0 => OsKind::Gpu,
             _ => OsKind::Other,
         };
         let kib = |name| info(node, name).and_then(|kib| kib.parse::<u64>().ok()).map(|kib| kib.saturating_mul(1024));
@@ -108,7 +107,7 @@ impl OsDevice {
 }
 
 /// Put the tree into the host, then GPUs and network ports. Returns where the ends of links came to lie.
-pub(super) fn devices(host: &mut Hardware, tree: Tree, known: Known) -> Ends {
+pub(super) fn devices(host: &mut Hardware, tree: Tree, known: &Known) -> Ends {
     let place = tree.finish(host);
     let mut of: BTreeMap<Option<usize>, Vec<&OsDevice>> = BTreeMap::new();
     for device in &known.os {

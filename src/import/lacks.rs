@@ -25,7 +25,7 @@ pub(super) fn of(hosts: &[Hardware], formats: &[Format]) -> Vec<String> {
         (any(|host| host.nics.iter().any(|nic| nic.rate.is_none() && nic.up())), "rates of some network ports"),
         (any(|host| host.nics.iter().any(|nic| nic.state.is_empty())), "states of some network ports"),
     ];
-    let found = all.into_iter().filter_map(|(missing, what)| missing.then(|| what.to_owned()));
+    let found = all.into_iter().filter(|(missing, _)| *missing).map(|(_, what)| what.to_owned());
     found.chain(formats.iter().filter_map(|format| limits(*format)).map(str::to_owned)).collect()
 }
 

@@ -50,7 +50,7 @@ fn described(text: &str) -> Option<PciDevice> {
         let (vendor, device) = text.split_once(':')?;
         Some((u16::from_str_radix(vendor, 16).ok()?, u16::from_str_radix(device, 16).ok()?)).filter(|_| text.len() == 9)
     };
-    let numbers = name.split(['[', ']', ' ', '(']).filter_map(pair).last();
+    let numbers = name.split(['[', ']', ' ', '(']).filter_map(pair).next_back();
     let (vendor, device) = numbers.unwrap_or_else(|| (ids::vendor_of(&name), 0));
     let shown = name.split(" (rev ").next().unwrap_or_default().split(" (prog-if ").next().unwrap_or_default();
     let shown = shown.rsplit_once(" [").filter(|(_, rest)| pair(rest.trim_end_matches(']')).is_some()).map_or(shown, |(name, _)| name);
@@ -151,8 +151,8 @@ fn attribute(text: &str, device: &mut PciDevice, told: &mut Told) {
         "LnkCap" => told.most = told.most.or_else(state),
         "LnkSta" => told.now = told.now.or_else(state),
         "Bus" => {
-            told.secondary =
-                after("secondary=").and_then(|rest| u8::from_str_radix(rest.split(',').next()?, 16).ok()).filter(|bus| *bus > 0)
+            let bus = after("secondary=").and_then(|rest| u8::from_str_radix(rest.split(',').next()?, 16).ok());
+            told.secondary = bus.filter(|bus| *bus > 0);
         }
         "NUMA node" => device.numa = number(value),
         "Kernel driver in use" => device.driver = Some(named(value)),

@@ -12,7 +12,7 @@ use crate::topology::hardware::{Hardware, PciDevice, PciKind};
 #[derive(Debug, Clone, Copy)]
 struct Bus {
     domain: u32,
-    bus: u8,
+    number: u8,
     above: Option<usize>,
 }
 
@@ -87,12 +87,12 @@ fn draw(text: &str, tree: &mut Tree, open: &mut HashMap<usize, Bus>) -> bool {
                 let inside = on.filter(|bus| bus.above.is_some());
                 on = Some(match (inside, domain) {
                     // Below a bridge: its secondary bus. Else where a tree begins.
-                    (Some(bus), told) if bus.bus == u8::MAX && bus.domain == told.unwrap_or(bus.domain) => Bus { bus: number, ..bus },
+                    (Some(bus), told) if bus.number == u8::MAX && bus.domain == told.unwrap_or(bus.domain) => Bus { number, ..bus },
                     (_, domain) => {
                         let domain = domain.unwrap_or_default();
                         let address = PciAddress { domain, bus: number, device: 0, function: 0 };
                         let root = PciDevice { address, kind: PciKind::HostBridge, class: 0x06_00_00, ..PciDevice::default() };
-                        Bus { domain, bus: number, above: Some(tree.add(root, None)) }
+                        Bus { domain, number, above: Some(tree.add(root, None)) }
                     }
                 });
                 at = text.len() - after.len();
@@ -101,7 +101,7 @@ fn draw(text: &str, tree: &mut Tree, open: &mut HashMap<usize, Bus>) -> bool {
                 let (Some((device, function, after)), Some(bus)) = (slot(rest), on) else { return false };
                 let bridge = after.starts_with('-');
                 let name = if bridge { String::new() } else { named(after) };
-                let address = PciAddress { domain: bus.domain, bus: bus.bus, device, function };
+                let address = PciAddress { domain: bus.domain, bus: bus.number, device, function };
                 let above = bus.above.and_then(|above| tree.devices().get(above)).map(|device| device.kind);
                 let kind = match above {
                     _ if !bridge => PciKind::Endpoint,
@@ -116,7 +116,7 @@ fn draw(text: &str, tree: &mut Tree, open: &mut HashMap<usize, Bus>) -> bool {
                     return true;
                 }
                 // The secondary bus is told next; until then no bus is known.
-                on = Some(Bus { domain: bus.domain, bus: u8::MAX, above: Some(place) });
+                on = Some(Bus { domain: bus.domain, number: u8::MAX, above: Some(place) });
                 at = text.len() - after.len();
             }
         }

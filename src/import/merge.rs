@@ -330,17 +330,16 @@ fn one(known: Vec<GpuLink>, other: Vec<GpuLink>) -> Vec<GpuLink> {
         _ => return known,
     };
     let active: Vec<&GpuLink> = states.iter().filter(|link| link.active).collect();
-    // Where all ends are the same, or only as many links as ends are up, each end gets a state; which of them is not told.
-    let one_end = ends.iter().all(|link| link.end == ends[0].end);
-    let mut all = Vec::new();
-    if one_end {
-        all.extend(states.iter().map(|state| GpuLink { end: if state.active { ends[0].end } else { LinkEnd::Unknown }, ..state.clone() }));
-        return all;
-    }
     let rate = active.first().and_then(|link| link.rate).filter(|rate| active.iter().all(|link| link.rate == Some(*rate)));
-    all.extend(ends.into_iter().map(|link| GpuLink { rate: link.rate.or(rate), ..link }));
-    all.extend(states.into_iter().filter(|link| !link.active));
-    all
+    // Where all links lead to one end, each state has that end; what a cut list of states leaves out stays.
+    if ends.iter().all(|link| link.end == ends[0].end) {
+        let more = ends.iter().skip(active.len()).map(|link| GpuLink { rate: link.rate.or(rate), ..link.clone() });
+        let known = states.iter().map(|state| GpuLink { end: if state.active { ends[0].end } else { LinkEnd::Unknown }, ..state.clone() });
+        return known.chain(more).collect();
+    }
+    // Else it is not told which link leads where.
+    let ends = ends.iter().map(|link| GpuLink { rate: link.rate.or(rate), ..link.clone() });
+    ends.chain(states.iter().filter(|link| !link.active).cloned()).collect()
 }
 
 #[cfg(test)]

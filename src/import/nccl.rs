@@ -80,13 +80,13 @@ pub(super) fn read(root: Node<'_, '_>, piece: &Piece<'_>, skips: &mut Skips) -> 
         let draft = &mut drafts[place.host];
         match name {
             "cpu" => place.numa = draft.cpu(node),
-            "pci" => match draft.pci(node, place) {
-                Some(at) => place.pci = Some(at),
-                None => {
+            "pci" => {
+                let Some(at) = draft.pci(node, place) else {
                     piece.skip(node, skips, format!("{} is no PCI address", shown(node.attribute("busid").unwrap_or_default())));
                     continue;
-                }
-            },
+                };
+                place.pci = Some(at);
+            }
             "gpu" => {
                 place.sm = node.attribute("sm").and_then(number).unwrap_or_default();
                 place.gpu = Some(draft.gpu(node, place));
@@ -103,7 +103,7 @@ pub(super) fn read(root: Node<'_, '_>, piece: &Piece<'_>, skips: &mut Skips) -> 
         }
         open.extend(node.children().rev().map(|child| (child, place)));
     }
-    drafts.into_iter().map(|draft| draft.finish()).collect()
+    drafts.into_iter().map(Draft::finish).collect()
 }
 
 impl Draft {

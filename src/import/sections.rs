@@ -103,7 +103,7 @@ impl Draft {
         let header = read.is_some();
         let found = read.or_else(|| {
             let free = lines[0].number > self.given_up;
-            match free.then(|| headless(lines)).unwrap_or(Err(0)) {
+            match if free { headless(lines) } else { Err(0) } {
                 Ok(found) => Some(found),
                 Err(rows) => {
                     if rows > 0 {

@@ -25,10 +25,13 @@ impl Piece<'_> {
         // Lines are counted from the beginning each time, so no more often than anyone would read.
         if !skips.is_full() {
             let start = node.range().start.min(self.text.len());
-            let above = self.text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count();
-            skips.push(self.before + above + 1, reason);
+            skips.push(self.before + newlines(&self.text.as_bytes()[..start]) + 1, reason);
         }
     }
+}
+
+fn newlines(bytes: &[u8]) -> usize {
+    bytes.split(|byte| *byte == b'\n').count().saturating_sub(1)
 }
 
 /// The name of the element that begins with this `<`, if one does.
@@ -53,7 +56,7 @@ pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
             continue;
         }
         let end = text[next..].find(&format!("</{root}>")).map_or(text.len(), |end| next + end + root.len() + 3);
-        before += text.as_bytes()[counted..next].iter().filter(|byte| **byte == b'\n').count();
+        before += newlines(&text.as_bytes()[counted..next]);
         counted = next;
         found.push(Piece { root, text: &text[next..end], before });
         at = end;

@@ -1,3 +1,5 @@
 //! Other tools' files: each file of the corpus read or refused as a person would, and no input that breaks an importer.
 
 mod corpus;
+mod damage;
+mod seeds;
