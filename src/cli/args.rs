@@ -161,6 +161,10 @@ pub enum Commands {
         /// Tell of a recorded tree instead: a folder that holds the `sys` and `proc` of a machine; no ranks are started
         #[arg(long, value_name = "DIR")]
         sysfs_root: Option<PathBuf>,
+        /// Tell instead what other tools' files tell: nvidia-smi topo -m, topo -p2p or nvlink -s, NCCL or hwloc XML, lspci, ibstat,
+        /// ibdev2netdev; several of one host are put together
+        #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "sysfs_root")]
+        from: Vec<PathBuf>,
     },
     /// Measure without a screen
     Sweep {

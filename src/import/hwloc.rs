@@ -7,10 +7,10 @@ use roxmltree::Node;
 
 use super::hwloc_io::{Known, OsDevice, devices};
 use super::text::{amount, mask, named, number, shown};
-use super::tree::Tree;
+use super::tree::{Tree, note_all};
 use super::xml::Piece;
 use super::{Skips, hwloc_links, ids};
-use crate::topology::hardware::{Cache, CacheKind, Hardware, NumaNode, Package, PciDevice, PciKind};
+use crate::topology::hardware::{Cache, CacheKind, Hardware, NoteKind, NumaNode, Package, PciDevice, PciKind};
 use crate::topology::{Lanes, PciAddress, PcieLink};
 
 /// Where an object stands.
@@ -40,6 +40,8 @@ struct Draft {
     /// NUMA node of `gp_index`, for links to processors
     nodes: HashMap<String, usize>,
     version: u32,
+    /// addresses that several devices have
+    twice: Vec<String>,
 }
 
 /// The host of a file.
@@ -60,7 +62,8 @@ pub(super) fn read(root: Node<'_, '_>, piece: &Piece<'_>, skips: &mut Skips) -> 
             _ => {}
         }
     }
-    let Draft { mut host, tree, known, nodes, .. } = draft;
+    let Draft { mut host, tree, known, nodes, twice, .. } = draft;
+    note_all(&mut host, NoteKind::Lie, &twice, "the file has several devices at this address");
     let ends = devices(&mut host, tree, &known);
     for node in root.children().filter(Node::is_element) {
         let named = node.attribute("name").unwrap_or_default();
@@ -142,7 +145,7 @@ impl Draft {
             let first =
                 buses.split_once('[').map(|(domain, rest)| format!("{domain}{}:00.0", rest.split(['-', ']']).next().unwrap_or_default()));
             let address = first.and_then(|first| first.parse().ok()).ok_or_else(|| format!("{} is no range of buses", shown(buses)))?;
-            let bridge = PciDevice { address, kind: PciKind::HostBridge, class: 0x06_00_00, numa: place.numa, ..PciDevice::default() };
+            let bridge = PciDevice { address, kind: PciKind::HostBridge, numa: place.numa, ..PciDevice::default() };
             return Ok(Some(self.tree.add(bridge, None)));
         }
         let above = place.pci.and_then(|at| self.tree.devices().get(at)).map(|device| device.kind);
@@ -169,6 +172,9 @@ impl Draft {
         let now = node.attribute("pci_link_speed").and_then(amount).and_then(widest);
         // The state of a port is that of the link below it.
         let link = now.filter(|_| matches!(kind, PciKind::Endpoint | PciKind::SwitchUp | PciKind::Bridge));
+        if self.tree.has(address) {
+            self.twice.push(address.to_string());
+        }
         let at = self.tree.add(
             PciDevice {
                 address,

@@ -5,7 +5,7 @@ use crate::topology::Hardware;
 use crate::topology::hardware::{LinkEnd, PciKind};
 
 /// What is missing in any of the hosts, and what its formats cannot tell.
-pub(super) fn of(hosts: &[Hardware], formats: &[Format]) -> Vec<String> {
+pub fn of(hosts: &[Hardware], formats: &[Format]) -> Vec<String> {
     let any = |test: fn(&Hardware) -> bool| hosts.iter().any(test);
     let all = [
         (any(|host| host.gpus.is_empty()), "GPUs"),

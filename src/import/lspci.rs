@@ -188,7 +188,7 @@ fn place(tree: &mut Tree, told: &[Told], host: &mut Hardware) {
         // Where bridges tell their buses, a bus that is below none is one that a processor has.
         let root = (parent.is_none() && !below.is_empty()).then(|| {
             let address = PciAddress { domain, bus, device: 0, function: 0 };
-            tree.add(PciDevice { address, kind: PciKind::HostBridge, class: 0x06_00_00, ..PciDevice::default() }, None)
+            tree.add(PciDevice { address, kind: PciKind::HostBridge, ..PciDevice::default() }, None)
         });
         let port = parent.and_then(|parent| told.get(parent)).and_then(|port| port.most);
         if let Some(device) = tree.get_mut(at) {

@@ -91,7 +91,7 @@ fn draw(text: &str, tree: &mut Tree, open: &mut HashMap<usize, Bus>) -> bool {
                     (_, domain) => {
                         let domain = domain.unwrap_or_default();
                         let address = PciAddress { domain, bus: number, device: 0, function: 0 };
-                        let root = PciDevice { address, kind: PciKind::HostBridge, class: 0x06_00_00, ..PciDevice::default() };
+                        let root = PciDevice { address, kind: PciKind::HostBridge, ..PciDevice::default() };
                         Bus { domain, number, above: Some(tree.add(root, None)) }
                     }
                 });

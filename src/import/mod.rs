@@ -30,6 +30,7 @@ use crate::topology::Hardware;
 use crate::units::plain;
 
 pub use format::Format;
+pub use lacks::of as lacks;
 pub use merge::merge;
 
 /// Larger files are refused: none of these tools writes as much about one cluster.
@@ -114,7 +115,7 @@ pub fn hardware(text: &str, file: &str) -> Result<Imported, ImportError> {
             host.host = format!("host{}", at + 1);
         }
     }
-    Ok(Imported { lacks: lacks::of(&hosts, &formats), formats, hosts, skipped: skips.sorted() })
+    Ok(Imported { lacks: lacks(&hosts, &formats), formats, hosts, skipped: skips.sorted() })
 }
 
 /// Read a topology from a file.

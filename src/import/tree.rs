@@ -8,7 +8,8 @@ use crate::topology::{Lanes, PciAddress, PcieLink};
 /// No machine nests bridges deeper; what a file tells deeper is not counted further.
 const DEEPEST: usize = 64;
 
-/// Devices with parents, each address once. Host bridges have addresses of their own.
+/// Devices with parents, each once by its address, unless a file gives one address to devices that cannot be the same. Host bridges
+/// have addresses of their own.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     /// their `parent` counts in this list
@@ -21,8 +22,8 @@ impl Tree {
     pub(super) fn add(&mut self, mut device: PciDevice, parent: Option<usize>) -> usize {
         let key = (device.kind == PciKind::HostBridge, device.address);
         device.parent = parent;
-        let Some(&at) = self.at.get(&key) else {
-            self.at.insert(key, self.devices.len());
+        let Some(&at) = self.at.get(&key).filter(|&&at| !differ(&self.devices[at], &device)) else {
+            self.at.entry(key).or_insert(self.devices.len());
             self.devices.push(device);
             return self.devices.len() - 1;
         };
@@ -33,6 +34,11 @@ impl Tree {
         learn(&mut self.devices[at], device);
         self.devices[at].parent = parent;
         at
+    }
+
+    /// True if a device at this address is there.
+    pub(super) fn has(&self, address: PciAddress) -> bool {
+        self.at.contains_key(&(false, address))
     }
 
     pub(super) fn devices(&self) -> &[PciDevice] {
@@ -79,6 +85,11 @@ impl Tree {
         }
         place
     }
+}
+
+/// True if two tellings name different products.
+const fn differ(known: &PciDevice, told: &PciDevice) -> bool {
+    known.device != 0 && told.device != 0 && (known.device != told.device || known.vendor != told.vendor)
 }
 
 /// Take what is not known yet from another telling of the same device.
@@ -159,7 +170,15 @@ mod tests {
         assert_eq!(tree.add(PciDevice { vendor: 7, numa: Some(0), ..device("0:3.0") }, Some(port)), gpu);
         assert_eq!(tree.add(device("0:3.0"), Some(switch)), gpu);
         let known = &tree.devices()[gpu];
+        assert!(tree.has(known.address));
         assert_eq!((known.parent, known.vendor, known.numa), (Some(port), 7, Some(1)));
+    }
+
+    #[test]
+    fn different_products_at_one_address_are_two() {
+        let mut tree = Tree::default();
+        let of = |vendor, id| PciDevice { vendor, device: id, ..device("0:3.0") };
+        assert_eq!((tree.add(of(1, 2), None), tree.add(of(1, 3), None), tree.add(of(1, 0), None)), (0, 1, 0));
     }
 
     #[test]

@@ -4,7 +4,8 @@ use crate::transport::libraries::{self, Library};
 
 #[cfg(feature = "nvml")]
 pub(super) fn nvml(_: &Here) -> Found {
-    const FIX: &str = "install NVIDIA's driver (its libnvidia-ml.so.1), or set TOPOSCOPE_NVML to where it is; start a container with --gpus all";
+    const FIX: &str =
+        "install NVIDIA's driver (its libnvidia-ml.so.1), or set TOPOSCOPE_NVML to where it is; start a container with --gpus all";
     let nvml = match crate::discover::nvml::open(None) {
         Ok(nvml) => nvml,
         Err(error) => return Found::not(State::Absent, format!("not usable: {error}"), FIX),
