@@ -40,6 +40,8 @@ struct Draft {
     /// NUMA node of `gp_index`, for links to processors
     nodes: HashMap<String, usize>,
     version: u32,
+    /// addresses of devices that must lie below bridges which are left out
+    hidden: Vec<String>,
     /// addresses that several devices have
     twice: Vec<String>,
 }
@@ -62,7 +64,9 @@ pub(super) fn read(root: Node<'_, '_>, piece: &Piece<'_>, skips: &mut Skips) -> 
             _ => {}
         }
     }
-    let Draft { mut host, tree, known, nodes, twice, .. } = draft;
+    let Draft { mut host, tree, known, nodes, twice, hidden, .. } = draft;
+    let text = "the bridges above were filtered out when the file was written: PIX, PXB and PHB cannot be told apart (`lstopo --filter bridge:all` keeps them)";
+    note_all(&mut host, NoteKind::Unseen, &hidden, text);
     note_all(&mut host, NoteKind::Lie, &twice, "the file has several devices at this address");
     let ends = devices(&mut host, tree, &known);
     for node in root.children().filter(Node::is_element) {
@@ -172,6 +176,10 @@ impl Draft {
         let now = node.attribute("pci_link_speed").and_then(amount).and_then(widest);
         // The state of a port is that of the link below it.
         let link = now.filter(|_| matches!(kind, PciKind::Endpoint | PciKind::SwitchUp | PciKind::Bridge));
+        let above = place.pci.and_then(|at| self.tree.devices().get(at));
+        if above.is_some_and(|above| above.kind == PciKind::HostBridge && above.address.bus != address.bus) {
+            self.hidden.push(address.to_string());
+        }
         if self.tree.has(address) {
             self.twice.push(address.to_string());
         }
@@ -284,6 +292,7 @@ mod tests {
         );
         assert_eq!((host.numa[0].id, host.numa[0].memory, host.packages.len(), host.caches[0].level), (8, 7, 1, 2));
         assert_eq!((host.pci.len(), host.pci[1].numa), (2, Some(8)));
+        assert!(host.notes[0].text.contains("filtered out"), "{:?}", host.notes);
     }
 
     #[test]
