@@ -53,7 +53,7 @@ pub(super) fn known() -> String {
 const MEASUREMENT: &str = "a measurement, not a topology";
 
 /// What else there is: marks of a line, all of which it has, and what wrote it and what that is.
-const OTHERS: [(&[&str], &str, &str); 31] = [
+const OTHERS: [(&[&str], &str, &str); 34] = [
     (&["\"nvbandwidth\""], "nvbandwidth", MEASUREMENT),
     (&["nvbandwidth Version"], "nvbandwidth", MEASUREMENT),
     (&["memcpy", "GPU(row)"], "nvbandwidth", MEASUREMENT),
@@ -83,6 +83,9 @@ const OTHERS: [(&[&str], &str, &str); 31] = [
     (&["ACCESS TABLE"], "amd-smi topology", "read from hwloc's or RCCL's XML instead"),
     (&["LINK METRIC TABLE"], "amd-smi xgmi", "read from hwloc's or RCCL's XML instead"),
     (&["NVIDIA-SMI", "Driver Version"], "nvidia-smi", "a list of GPUs and processes; `nvidia-smi topo -m` tells the topology"),
+    (&["Package L#"], "lstopo's drawing", "for eyes; `lstopo --of xml FILE` writes what is read"),
+    (&["Infiniband device '"], "ibstatus", "told by `ibstat`, which is read"),
+    (&["hca_id:"], "ibv_devinfo", "told by `ibstat`, which is read"),
     (&["CPU op-mode(s)"], "lscpu", "processors alone; `lstopo --of xml` tells all of the machine"),
     (&["bandwidth", "latency", "measurement_id"], "nvloom", MEASUREMENT),
 ];

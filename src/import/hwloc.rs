@@ -79,6 +79,11 @@ pub(super) fn read(root: Node<'_, '_>, piece: &Piece<'_>, skips: &mut Skips) -> 
             _ => {}
         }
     }
+    // hwloc's issue 574.
+    let doubted = host.gpus.iter().filter_map(|gpu| host.pci.get(gpu.pci?)).any(|gpu| gpu.vendor == ids::NVIDIA && gpu.device >= 0x2000);
+    if doubted && !host.gpu_links.is_empty() {
+        host.note(NoteKind::Unseen, "NVLink", "older hwloc tells wrong rates of NVLink 3 and later: compare with `nvidia-smi nvlink -s`");
+    }
     for numa in &mut host.numa {
         // A node told twice, or a matrix of other nodes.
         if numa.distances.iter().all(|distance| *distance == 0) {

@@ -59,12 +59,29 @@ fn described(text: &str) -> Option<PciDevice> {
     Some(PciDevice { kind, class, vendor, device, name: named(shown), ..PciDevice::default() })
 }
 
-/// Keys of the lines that are read; grep may have taken their indentation.
-const KEYS: [&str; 8] = ["LnkCap:", "LnkSta:", "ACSCtl:", "Bus:", "NUMA node:", "Kernel driver in use:", "Capabilities:", "RlxdOrd"];
+/// Beginnings of the lines below a device's; grep may have taken their indentation.
+const KEYS: [&str; 16] = [
+    "LnkCap",
+    "LnkSta",
+    "LnkCtl",
+    "ACSC",
+    "DevCap",
+    "DevCtl",
+    "DevSta",
+    "Bus:",
+    "NUMA node:",
+    "Kernel ",
+    "Capabilities:",
+    "RlxdOrd",
+    "Subsystem:",
+    "Control:",
+    "Status:",
+    "IOMMU group:",
+];
 
 /// True for a line that tells something of the device above it.
 pub(super) fn is_attribute(text: &str) -> bool {
-    KEYS.iter().any(|key| text.starts_with(key)) || text.starts_with("LnkCap") || text.starts_with("LnkCtl") || text.starts_with("LnkSta")
+    KEYS.iter().any(|key| text.starts_with(key))
 }
 
 /// `sudo lspci -s 02:00.0 -vvv | grep Speed`: the device that the lines below speak of.

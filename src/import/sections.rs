@@ -144,9 +144,10 @@ impl Draft {
         if !self.formats.contains(&format) {
             self.formats.push(format);
         }
+        let other = |part: &Hardware| !part.host.is_empty() && !host.host.is_empty() && part.host != host.host;
         match self.hosts.last_mut() {
-            Some(parts) => parts.push(host),
-            None => self.hosts.push(vec![host]),
+            Some(parts) if !parts.iter().any(other) => parts.push(host),
+            _ => self.hosts.push(vec![host]),
         }
     }
 
@@ -157,7 +158,7 @@ impl Draft {
             self.name = name;
         }
         self.access = topo_p2p::access(text).or(self.access);
-        if lspci::is_attribute(text) && self.unplaced.is_none() {
+        if text.starts_with("Lnk") && lspci::is_attribute(text) && self.unplaced.is_none() {
             self.unplaced = Some((line.number, text.to_owned()));
         }
         if is_decoration(text) {
@@ -241,6 +242,13 @@ mod tests {
         let skipped = skips.sorted();
         assert_eq!((skipped.len(), skipped[0].line), (1, 8));
         assert!(skipped[0].reason.contains("1 more"), "{skipped:?}");
+    }
+
+    #[test]
+    fn prompts_of_other_hosts_begin_other_hosts() {
+        let text = "[me@a ~]$ ibdev2netdev\nmlx5_0 port 1 ==> eth2 (Up)\n[me@b ~]$ ibdev2netdev\nmlx5_0 port 1 ==> eth2 (Down)\n";
+        let hosts = read(text, "f").unwrap().1;
+        assert_eq!(hosts.iter().map(|host| (host.host.as_str(), host.nics.len())).collect::<Vec<_>>(), [("a", 1), ("b", 1)]);
     }
 
     #[test]

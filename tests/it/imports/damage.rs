@@ -141,6 +141,19 @@ fn damage(rng: &mut Rng, bytes: &mut Vec<u8>, others: &[Start]) {
     }
 }
 
+/// Another value between two quotes, so that XML stays well-formed and its reader is reached.
+fn revalue(rng: &mut Rng, bytes: &mut Vec<u8>) {
+    let quotes: Vec<usize> = (0..bytes.len()).filter(|&at| bytes[at] == b'"').collect();
+    let values = quotes.len() / 2;
+    if values > 0 {
+        let (at, other) = (rng.usize(..values), rng.usize(..values));
+        let of = |at: usize| quotes[2 * at] + 1..quotes[2 * at + 1];
+        let value = if rng.bool() { bytes[of(other)].to_vec() } else { rng.choice(NASTY).unwrap().bytes().collect() };
+        let value: Vec<u8> = value.into_iter().filter(|byte| !matches!(byte, b'<' | b'&' | b'"' | 0..0x20)).collect();
+        drop(bytes.splice(of(at), value));
+    }
+}
+
 /// What came of the inputs of one kind.
 #[derive(Debug, Default)]
 struct Count {
@@ -158,12 +171,13 @@ fn feed(inputs: u64, seed: u64, longest: Duration) -> BTreeMap<String, Count> {
         // Small inputs break the same things as large ones, a hundred times faster.
         let start = if rng.u8(..4) > 0 { &starts[rng.usize(..SEEDS.len())] } else { rng.choice(&starts).unwrap() };
         let mut bytes = start.bytes.clone();
-        if bytes.len() > WINDOW {
+        let whole = start.kind.ends_with("XML") && rng.bool() && (bytes.len() <= WINDOW || rng.u8(..8) == 0);
+        if !whole && bytes.len() > WINDOW {
             let from = rng.usize(..bytes.len() - WINDOW);
             bytes = bytes[from..from + WINDOW].to_vec();
         }
         for _ in 0..rng.usize(1..5) {
-            damage(&mut rng, &mut bytes, &starts);
+            if whole { revalue(&mut rng, &mut bytes) } else { damage(&mut rng, &mut bytes, &starts) }
         }
         let text = String::from_utf8_lossy(&bytes);
         let begun = Instant::now();
