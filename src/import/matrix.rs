@@ -106,9 +106,9 @@ pub(super) fn read(lines: &[Line<'_>]) -> Option<Matrix> {
             break;
         }
         let joined: Vec<String> = words.iter().chain(&more).cloned().collect();
-        // A row of the table begins with a name, too, but has cells.
+        // A row of the table, or another header, begins with a name that is there already.
         match borrow(&joined) {
-            Some(wider) if more.len() > 1 || !found.0.contains(&more[0]) => (found, words) = (wider, joined),
+            Some(wider) if !found.0.contains(&more[0]) => (found, words) = (wider, joined),
             _ => break,
         }
         at += 1;

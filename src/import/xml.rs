@@ -37,8 +37,10 @@ fn newlines(bytes: &[u8]) -> usize {
 /// The name of the element that begins with this `<`, if one does.
 fn name(text: &str) -> Option<&str> {
     let rest = text.strip_prefix('<')?;
-    let end = rest.find(|char: char| char.is_whitespace() || matches!(char, '>' | '/')).unwrap_or(rest.len());
-    Some(&rest[..end])
+    let end = |byte: u8| byte.is_ascii_whitespace() || matches!(byte, b'>' | b'/' | b'<');
+    // No name is longer; and no text of `<` alone is to be searched from each of them.
+    let length = rest.bytes().take(64).position(end).or(Some(rest.len()).filter(|length| *length < 64))?;
+    rest.get(..length)
 }
 
 /// The roots that are read here, one after another; one piece with another root if the text is some other XML; none if it is none.

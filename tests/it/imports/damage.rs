@@ -224,6 +224,61 @@ fn damaged_inputs_are_read_or_refused() {
     assert!(counts.values().map(|count| count.read).sum::<u64>() > 1_000, "{counts:?}");
 }
 
+/// Inputs of a size that only a fault or ill will makes: each line of a seed many times, whole seeds many times, deep nests.
+fn large(bytes: usize) -> Vec<String> {
+    let mut inputs: Vec<String> = SEEDS.iter().map(|(_, text)| text.repeat(bytes / text.len())).collect();
+    for (_, text) in SEEDS {
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        for (at, line) in lines.iter().enumerate() {
+            let many = format!("{line}\n").repeat(bytes / (line.len() + 1));
+            inputs.push([&lines[..at].join("\n"), "\n", &many, "\n", &lines[at..].join("\n")].concat());
+        }
+    }
+    let pci = "<pci busid=\"0000:01:00.0\" class=\"0x060400\">";
+    inputs.push(format!("<system><cpu numaid=\"0\">{}</cpu></system>", pci.repeat(bytes / pci.len())));
+    inputs.push(format!("<system><cpu numaid=\"0\">{}{}</cpu></system>", pci.repeat(bytes / 60), "</pci>".repeat(bytes / 60)));
+    let object = "<object type=\"Bridge\" bridge_type=\"1-1\" pci_busid=\"0000:01:00.0\">";
+    inputs.push(format!("<topology>{}{}</topology>", object.repeat(bytes / 80), "</object>".repeat(bytes / 80)));
+    inputs.push("<".repeat(bytes));
+    inputs.push("<system ".repeat(bytes / 8));
+    inputs.push("GPU0\t".repeat(bytes / 5));
+    inputs.push("X".repeat(bytes));
+    inputs.push(format!("GPU0 GPU1\nGPU0 {}\n", "SYS".repeat(bytes / 3)));
+    inputs.push(
+        (0..bytes / 40)
+            .map(|at| {
+                format!("{:02x}:{:02x}.0 PCI bridge: x\n\tBus: primary=00, secondary={:02x}\n", at / 32 % 256, at % 32, (at / 32 + 1) % 256)
+            })
+            .collect(),
+    );
+    inputs
+}
+
+#[test]
+fn large_inputs_take_time_in_proportion() {
+    for (at, text) in large(60_000).into_iter().enumerate() {
+        let begun = Instant::now();
+        if let Ok(found) = import::hardware(&text, "large") {
+            check(&found, text.len(), at as u64);
+        }
+        let took = begun.elapsed();
+        assert!(took < Duration::from_secs(8), "input {at}, {:?}..., took {took:?}", text.chars().take(60).collect::<String>());
+    }
+}
+
+#[test]
+#[ignore = "a minute in a release build"]
+fn megabytes_take_seconds() {
+    for (at, text) in large(4_000_000).into_iter().enumerate() {
+        let begun = Instant::now();
+        let read = import::hardware(&text, "large").is_ok();
+        let took = begun.elapsed();
+        let start: String = text.chars().take(50).collect();
+        println!("{at}: {took:?}, {} bytes, read {read}, {start:?}", text.len());
+        assert!(took < Duration::from_secs(20));
+    }
+}
+
 #[test]
 #[ignore = "minutes to hours"]
 fn very_many_damaged_inputs_are_read_or_refused() {
