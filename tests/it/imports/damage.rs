@@ -5,6 +5,7 @@
 //! `TOPOSCOPE_CORPUS` to start from real files, too, and `TOPOSCOPE_SEED` for other inputs.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::panic::catch_unwind;
 use std::time::{Duration, Instant};
 
@@ -250,13 +251,12 @@ fn large(bytes: usize) -> Vec<String> {
     inputs.push("GPU0\t".repeat(bytes / 5));
     inputs.push("X".repeat(bytes));
     inputs.push(format!("GPU0 GPU1\nGPU0 {}\n", "SYS".repeat(bytes / 3)));
-    inputs.push(
-        (0..bytes / 40)
-            .map(|at| {
-                format!("{:02x}:{:02x}.0 PCI bridge: x\n\tBus: primary=00, secondary={:02x}\n", at / 32 % 256, at % 32, (at / 32 + 1) % 256)
-            })
-            .collect(),
-    );
+    let mut circle = String::new();
+    for at in 0..bytes / 40 {
+        let (bus, device, below) = (at / 32 % 256, at % 32, (at / 32 + 1) % 256);
+        writeln!(circle, "{bus:02x}:{device:02x}.0 PCI bridge: x\n\tBus: primary=00, secondary={below:02x}").unwrap();
+    }
+    inputs.push(circle);
     inputs
 }
 
