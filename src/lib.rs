@@ -7,7 +7,7 @@
 //! ```text
 //! 7  main  cli  config                  arguments, exit codes, search paths; the only place that knows everything
 //! 6  tui                                reads session::Model, sends session::Command; the only room that knows ratatui
-//! 5  launch  measure  export            do things: own the terminal, run the sweep, write files
+//! 5  launch  measure  import  export    do things: own the terminal, run the sweep, read other tools' files, write ours
 //! 4  session                            Event (what happened), Command (what is wanted), Model (fold of events), store
 //! 2  fit  transport                     samples -> summaries; engines and movers
 //! 1  discover  fabric  sweep  matrix    the system -> placement; a machine described, who gets how much; patterns -> probes;
@@ -18,8 +18,8 @@
 //! # What is not done
 //!
 //! - No room below 6 knows a colour name or a key.
-//! - `fabric`, `fit`, `sweep` and `matrix` do no I/O. Only `discover`, `transport`, `launch`, `config`, `session::store`, `export`
-//!   and `cli` touch files, processes or the environment.
+//! - `fabric`, `fit`, `sweep` and `matrix` do no I/O. Only `discover`, `transport`, `launch`, `config`, `session::store`, `import`,
+//!   `export` and `cli` touch files, processes or the environment.
 //! - `tui` never calls MPI. Drawing takes `&`, never `&mut`. `Model` is built only by `apply(Event)`.
 //! - `unsafe` stands only in the movers that call C, each with its reason. No `unwrap` and no panic outside tests.
 //! - Nothing draws, logs, allocates or parses inside a timed region (`transport::timed`).
@@ -30,6 +30,7 @@ pub mod discover;
 pub mod export;
 pub mod fabric;
 pub mod fit;
+pub mod import;
 pub mod launch;
 pub mod matrix;
 pub mod measure;

@@ -10,6 +10,7 @@ mod efficiency;
 mod facts;
 mod files;
 mod fit;
+mod imported;
 mod job;
 mod live;
 #[cfg(feature = "tui")]
@@ -93,11 +94,18 @@ fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {
     match command {
         None => live::start(&global, &sweep, &live::Mode::Screen, job),
         Some(Commands::Sweep { sweep, out, json }) => live::start(&global, &sweep, &live::Mode::Headless { out, json }, job),
-        Some(Commands::Discover { json, sysfs_root: Some(root) }) => {
+        Some(Commands::Discover { json, sysfs_root: Some(root), .. }) => {
             // Every rank would read the same tree.
             if job.is_none_or(|job| job.rank == 0) { discover::recorded(&root, json) } else { Ok(FINE) }
         }
-        Some(Commands::Discover { json, sysfs_root: None }) => live::start(&global, &sweep, &live::Mode::Discover { json }, job),
+        Some(Commands::Discover { json, sysfs_root: None, from }) if !from.is_empty() => {
+            if job.is_none_or(|job| job.rank == 0) {
+                imported::tell(&from, json)
+            } else {
+                Ok(FINE)
+            }
+        }
+        Some(Commands::Discover { json, .. }) => live::start(&global, &sweep, &live::Mode::Discover { json }, job),
         Some(Commands::Run(run)) => job::run(&global, &run),
         Some(Commands::Attach { socket }) => job::attach(&global, socket.as_deref()),
         Some(Commands::Open { session }) => files::open(&global, &session),

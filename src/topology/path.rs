@@ -50,10 +50,10 @@ pub fn label(hardware: &Hardware, from: Device, to: Device) -> Option<PathLabel>
     between(hardware, &Chain::of(hardware, from), &Chain::of(hardware, to)).or_else(|| told(hardware, from, to))
 }
 
-/// What a source says itself of two devices.
+/// What a source says itself of two devices, in whichever order it names them.
 pub fn told(hardware: &Hardware, from: Device, to: Device) -> Option<PathLabel> {
     hardware.told.iter().find_map(|told| match told.what {
-        ToldWhat::Label(label) if (told.from, told.to) == (from, to) => Some(label),
+        ToldWhat::Label(label) if [(from, to), (to, from)].contains(&(told.from, told.to)) => Some(label),
         _ => None,
     })
 }

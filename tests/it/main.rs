@@ -4,6 +4,7 @@
 mod calibration;
 mod closed_loop;
 mod engine;
+mod imports;
 #[cfg(feature = "mpi")]
 mod jobs;
 mod layering;

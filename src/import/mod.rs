@@ -1,0 +1,140 @@
+//! Topologies from other tools' output, read as if discovered here. The parsers are pure functions of a text; only [`read`]
+//! touches a file. What a text is is told by its content, never by its name.
+
+mod format;
+mod hwloc;
+mod hwloc_io;
+mod hwloc_links;
+mod ib;
+mod ids;
+mod lacks;
+mod links;
+mod lspci;
+mod lspci_tree;
+mod matrix;
+mod merge;
+mod nccl;
+mod nvlink;
+mod sections;
+mod text;
+mod topo_m;
+mod topo_p2p;
+mod tree;
+mod xml;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use crate::topology::Hardware;
+use crate::units::plain;
+
+pub use format::Format;
+pub use lacks::of as lacks;
+pub use merge::merge;
+
+/// Larger files are refused: none of these tools writes as much about one cluster.
+pub const MOST_BYTES: u64 = 64 << 20;
+
+/// What a text told.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Imported {
+    /// what was recognised, in order of appearance, each once
+    pub formats: Vec<Format>,
+    /// in order of appearance; their names are empty where the text does not tell them and there is only one
+    pub hosts: Vec<Hardware>,
+    /// what could not be learnt from it
+    pub lacks: Vec<String>,
+    /// what was left out, in order of lines
+    pub skipped: Vec<Skipped>,
+}
+
+/// A line, or the first of several, that was left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// from 1
+    pub line: usize,
+    pub reason: String,
+}
+
+/// Why a file gives no topology.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}{}: {value}: expected {expected}; {advice}", line.map_or_else(String::new, |line| format!(":{line}")))]
+pub struct ImportError {
+    pub file: String,
+    /// from 1; none if the whole file is meant
+    pub line: Option<usize>,
+    /// what was found, shortened
+    pub value: String,
+    pub expected: String,
+    /// what to do
+    pub advice: String,
+}
+
+impl ImportError {
+    fn new(file: &str, line: Option<usize>, value: &str, expected: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { file: plain(file), line, value: text::shown(value), expected: expected.into(), advice: advice.into() }
+    }
+}
+
+/// What was left out, so long as a person would read it.
+#[derive(Debug, Default)]
+struct Skips(Vec<Skipped>);
+
+impl Skips {
+    /// A damaged file has a fault in each line: these tell the kind.
+    const MOST: usize = 200;
+
+    const fn is_full(&self) -> bool {
+        self.0.len() > Self::MOST
+    }
+
+    fn push(&mut self, line: usize, reason: impl Into<String>) {
+        if self.0.len() < Self::MOST {
+            self.0.push(Skipped { line, reason: reason.into() });
+        } else if self.0.len() == Self::MOST {
+            self.0.push(Skipped { line, reason: "and more from here on".to_owned() });
+        }
+    }
+
+    fn sorted(mut self) -> Vec<Skipped> {
+        self.0.sort_by_key(|skipped| skipped.line);
+        self.0
+    }
+}
+
+/// Read a topology from a text; `file` is only for what is said about it.
+pub fn hardware(text: &str, file: &str) -> Result<Imported, ImportError> {
+    let pieces = xml::pieces(text);
+    let (formats, mut hosts, skips) = if pieces.is_empty() { sections::read(text, file)? } else { xml::read(&pieces, file)? };
+    let several = hosts.len() > 1;
+    for (at, host) in hosts.iter_mut().enumerate() {
+        let names: Vec<_> = formats.iter().map(|format| format.name()).collect();
+        host.source = format!("{} in {}", names.join(" and "), plain(file));
+        if several && host.host.is_empty() {
+            host.host = format!("host{}", at + 1);
+        }
+    }
+    Ok(Imported { lacks: lacks(&hosts, &formats), formats, hosts, skipped: skips.sorted() })
+}
+
+/// Read a topology from a file.
+pub fn read(path: &Path) -> Result<Imported, ImportError> {
+    let name = path.display().to_string();
+    let fault = |what: &str, advice: &str| Err(ImportError::new(&name, None, what, "a readable text file", advice));
+    let mut bytes = Vec::new();
+    let taken = File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes));
+    if let Err(error) = taken {
+        return fault(&error.to_string(), "check the path and its permissions");
+    }
+    if bytes.len() as u64 > MOST_BYTES {
+        return fault("more than 64 MiB", "give the part that tells the topology");
+    }
+    match text::decode(&bytes) {
+        Some(text) => hardware(&text, &name),
+        None => fault("binary data", "unpack it; a recorded /sys tree is read by `toposcope discover --sysfs-root DIR`"),
+    }
+}
+
+#[cfg(test)]
+mod tests;
