@@ -328,14 +328,18 @@ impl<'a> Tree<'a> {
             PciKind::Bridge => "bridge, ",
         };
         text.push_str(what);
+        // What decides first: the right end is what a narrow terminal loses.
+        if let Some(link) = &device.link {
+            let _ = write!(text, "{}  ", link_text(link));
+        }
+        for nic in self.hardware.nics.iter().filter(|nic| nic.pci == Some(index)) {
+            let _ = write!(text, "{}  ", nic_text(nic));
+        }
         let gpu = self.hardware.gpus.iter().find(|gpu| gpu.pci == Some(index));
         if let Some(gpu) = gpu {
             let _ = write!(text, "GPU {} {}", gpu.index, gpu.name);
         } else if device.kind != PciKind::HostBridge {
             text.push_str(if device.name.is_empty() { class_name(device.class) } else { &device.name });
-        }
-        if let Some(link) = &device.link {
-            let _ = write!(text, "  {}", link_text(link));
         }
         if let Some(numa) = device.numa.filter(|_| device.kind == PciKind::Endpoint && self.loud[index] && self.hardware.numa.len() > 1) {
             let _ = write!(text, "  NUMA {numa}");
@@ -345,9 +349,6 @@ impl<'a> Tree<'a> {
         }
         if let Some(driver) = &device.driver {
             let _ = write!(text, "  [{driver}]");
-        }
-        for nic in self.hardware.nics.iter().filter(|nic| nic.pci == Some(index)) {
-            let _ = write!(text, "  {}", nic_text(nic));
         }
         text
     }
