@@ -74,7 +74,8 @@ fn beside(host: &Hardware) -> String {
     let mut text = String::new();
     for gpu in host.gpus.iter().filter(|gpu| gpu.pci.is_none()) {
         let node = gpu.numa.map_or_else(String::new, |node| format!("  NUMA {node}"));
-        let _ = writeln!(text, "  GPU {:<8} {}{node}", gpu.index, gpu.name);
+        let line = format!("  GPU {:<8} {}{node}", gpu.index, gpu.name);
+        let _ = writeln!(text, "{}", line.trim_end());
     }
     let mut links: BTreeMap<(usize, String), (usize, usize)> = BTreeMap::new();
     for link in &host.gpu_links {
