@@ -160,7 +160,8 @@ fn host(page: &mut Page, hardware: &Hardware) {
         let distances: Vec<String> = node.distances.iter().map(u32::to_string).collect();
         let cpus = if node.cpus.is_empty() { "no processors".to_owned() } else { format!("processors {}", format_ranks(&node.cpus)) };
         let distances = if distances.is_empty() { String::new() } else { format!(", distances {}", distances.join(" ")) };
-        let line = format!("  NUMA {:<7} {cpus}, {}{distances}", node.id, format_size(node.memory >> 20 << 20));
+        let memory = if node.memory == 0 { String::new() } else { format!(", {}", format_size(node.memory >> 20 << 20)) };
+        let line = format!("  NUMA {:<7} {cpus}{memory}{distances}", node.id);
         if node.cpus.is_empty() && node.memory == 0 { page.quiet(&line) } else { page.line(&line) }
     }
     if !hardware.pci.is_empty() {

@@ -9,9 +9,8 @@ use anyhow::{Context, Result};
 use super::discover::{self, Look};
 use super::{FINE, print};
 use crate::import::{self, Imported};
-use crate::topology::hardware::{Device, LinkEnd, ToldWhat};
+use crate::topology::hardware::{Device, ToldWhat};
 use crate::topology::{self, Hardware, Topology};
-use crate::units::format_gbps;
 
 /// What the files tell: several of one host as one, or each host of its own; what they lack and what was left out goes to
 /// standard error.
@@ -69,31 +68,13 @@ fn text(hosts: Vec<Hardware>, json: bool, look: Look) -> String {
     text
 }
 
-/// GPUs that no PCI device stands for, links between GPUs, peer access, and path classes where a table told them.
+/// GPUs that no PCI device stands for, peer access, and path classes where a table told them.
 fn beside(host: &Hardware) -> String {
     let mut text = String::new();
-    for gpu in host.gpus.iter().filter(|gpu| gpu.pci.is_none()) {
+    for gpu in host.gpus.iter().filter(|gpu| gpu.pci.is_none() && (!gpu.name.is_empty() || gpu.numa.is_some())) {
         let node = gpu.numa.map_or_else(String::new, |node| format!("  NUMA {node}"));
         let line = format!("  GPU {:<8} {}{node}", gpu.index, gpu.name);
         let _ = writeln!(text, "{}", line.trim_end());
-    }
-    let mut links: BTreeMap<(usize, String), (usize, usize)> = BTreeMap::new();
-    for link in &host.gpu_links {
-        let end = match link.end {
-            LinkEnd::Gpu(peer) => format!("to GPU {}", host.gpus.get(peer).map_or(peer, |gpu| gpu.index)),
-            LinkEnd::Switch => "to switches".to_owned(),
-            LinkEnd::Cpu(node) => format!("to the processor of NUMA {node}"),
-            LinkEnd::Unknown => "to an end that is not told".to_owned(),
-        };
-        let rate = link.rate.map_or_else(String::new, |rate| format!(", {} GB/s each", format_gbps(rate)));
-        let (up, all) = links.entry((link.gpu, format!("{end}{rate}"))).or_default();
-        *up += usize::from(link.active);
-        *all += 1;
-    }
-    for ((gpu, what), (up, all)) in links {
-        let index = host.gpus.get(gpu).map_or(gpu, |gpu| gpu.index);
-        let down = if up < all { format!(" ({} down)", all - up) } else { String::new() };
-        let _ = writeln!(text, "  links of GPU {index}: {all}{down} {what}");
     }
     let mut peers: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for told in &host.told {
@@ -144,7 +125,8 @@ mod tests {
         assert_eq!(hosts[0].gpus[0].name, "A");
         assert!(lacks.iter().any(|lack| lack.starts_with("PCI tree")), "{lacks:?}");
         let text = text(hosts, false, Look::default());
-        for line in ["n1", "n2", "  links of GPU 0: 4 to GPU 1, 25.0 GB/s each", "  GPU0    X  NV4", "  GPU1  SYS    X"] {
+        for line in ["n1", "n2", "  GPU 0        4 × NVLink to GPU 1, 100 GB/s", "  GPU 0        A", "  GPU0    X  NV4", "  GPU1  SYS    X"]
+        {
             assert!(text.lines().any(|told| told == line), "{line:?} in\n{text}");
         }
     }
