@@ -10,7 +10,7 @@
 //! 5  launch  measure  import  export    do things: own the terminal, run the sweep, read other tools' files, write ours
 //! 4  session                            Event (what happened), Command (what is wanted), Model (fold of events), store
 //! 2  fit  transport                     samples -> summaries; engines and movers
-//! 1  discover  fabric  sweep  matrix    the system -> placement; a machine described, who gets how much; patterns -> probes;
+//! 1  discover  fabric  sweep  matrix    the system -> placement, hardware; a machine described, who gets how much; patterns -> probes;
 //!    ramp                               N x N tables; value -> colour
 //! 0  units  topology  sample            the words of the field; no I/O
 //! ```
@@ -21,7 +21,7 @@
 //! - `fabric`, `fit`, `sweep` and `matrix` do no I/O. Only `discover`, `transport`, `launch`, `config`, `session::store`, `import`,
 //!   `export` and `cli` touch files, processes or the environment.
 //! - `tui` never calls MPI. Drawing takes `&`, never `&mut`. `Model` is built only by `apply(Event)`.
-//! - `unsafe` stands only in the movers that call C, each with its reason. No `unwrap` and no panic outside tests.
+//! - `unsafe` stands only in `transport`, where C is called, each with its reason. No `unwrap` and no panic outside tests.
 //! - Nothing draws, logs, allocates or parses inside a timed region (`transport::timed`).
 
 pub mod cli;

@@ -310,8 +310,23 @@ pub fn lab() -> (Header, Vec<Record>) {
     (recorded.header, recorded.records)
 }
 
+/// A header and what happened.
+pub type Session = (Header, Vec<Record>);
+
+/// A screen on a job, that has drawn: keys come after a first frame.
+pub fn live(session: Session, tab: Tab) -> App {
+    let mut app = app(session, tab, Level::TrueColor, Mode::Live);
+    frame(&mut app, 120, 40);
+    app
+}
+
+/// The screen at 120x40, as text.
+pub fn shown(app: &mut App) -> String {
+    text(&frame(app, 120, 40))
+}
+
 /// A screen on a session.
-pub fn app((header, records): (Header, Vec<Record>), tab: Tab, level: Level, mode: Mode) -> App {
+pub fn app((header, records): Session, tab: Tab, level: Level, mode: Mode) -> App {
     let (look, warnings) = Look::new("dark", BTreeMap::new(), level, None).unwrap();
     assert_eq!(warnings, [""; 0]);
     let ui = Ui::new(

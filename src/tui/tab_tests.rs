@@ -3,7 +3,7 @@
 use crossterm::event::{Event as Input, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use super::fits::{Book, Column};
-use super::fixture::{app, fans, frame, header, press, protocols, spread, text};
+use super::fixture::{app, fans, frame, header, live, press, protocols, shown, spread, text};
 use super::form::Field;
 use super::keys::Key;
 use super::state::FitsPanel;
@@ -12,21 +12,8 @@ use crate::fit::Confidence;
 use crate::matrix::Metric;
 use crate::ramp::Level;
 use crate::sample::Pattern;
-use crate::session::{Command, Event, Header, Model, Record};
+use crate::session::{Command, Event, Model, Record};
 use crate::sweep::Cell;
-
-type Session = (Header, Vec<Record>);
-
-fn live(session: Session, tab: Tab) -> App {
-    let mut app = app(session, tab, Level::TrueColor, Mode::Live);
-    // Keys come after a first frame.
-    frame(&mut app, 120, 40);
-    app
-}
-
-fn shown(app: &mut App) -> String {
-    text(&frame(app, 120, 40))
-}
 
 /// Keys one by one as they are, spaces and digits included.
 fn write(app: &mut App, text: &str) {

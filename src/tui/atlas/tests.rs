@@ -6,26 +6,12 @@ use super::{Grouping, NodeKind, Sight};
 use crate::export::csv;
 use crate::fabric::Fabric;
 use crate::matrix::Metric;
-use crate::ramp::Level;
-use crate::session::{Event, Header, Record};
+use crate::session::{Event, Record};
 use crate::sweep::SweepSettings;
 use crate::topology::Efficiency;
-use crate::tui::fixture::{Story, app, b70, boxed, boxes, frame, header, press, switched, text};
+use crate::tui::fixture::{Session, Story, b70, boxed, boxes, frame, header, live, press, shown, switched, text};
 use crate::tui::insight::Way;
-use crate::tui::{App, Mode, Tab};
-
-type Session = (Header, Vec<Record>);
-
-fn live(session: Session, tab: Tab) -> App {
-    let mut app = app(session, tab, Level::TrueColor, Mode::Live);
-    // Keys come after a first frame.
-    frame(&mut app, 120, 40);
-    app
-}
-
-fn shown(app: &mut App) -> String {
-    text(&frame(app, 120, 40))
-}
+use crate::tui::{App, Tab};
 
 /// Type a text and take it.
 fn find(app: &mut App, text: &str) {
