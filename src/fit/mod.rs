@@ -9,6 +9,7 @@ mod bootstrap;
 mod coverage;
 mod fans;
 mod fits;
+pub mod identify;
 mod key;
 mod keyed;
 mod line;

@@ -10,6 +10,7 @@ mod event;
 mod fits;
 mod groups;
 mod header;
+mod measured;
 mod model;
 pub mod store;
 
@@ -19,6 +20,7 @@ pub use event::{Event, Outcome, Record};
 pub use fits::{fits, observations};
 pub use groups::{GroupShot, GroupSize, Groups};
 pub use header::{FORMAT, Header};
+pub use measured::measured;
 pub use model::{Change, LogLine, Model, Progress, Running, SweepState};
 
 /// JSON Schema (draft 2020-12) of a session's `header.json` as this version writes it.

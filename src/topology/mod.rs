@@ -9,6 +9,7 @@ mod path;
 mod pcie;
 mod route;
 mod router;
+mod units;
 
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ pub use path::{label, links_between};
 pub use pcie::{Lanes, PciAddress, PcieLink};
 pub use route::{Flag, Hop, HopKind, Route, name, nearest_port, way};
 pub use router::Router;
+pub use units::{Level, Unit, Units};
 
 /// What one rank sits on, as its own process sees it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -19,11 +19,11 @@ use toposcope::sweep::{Knowledge, SweepSettings};
 use toposcope::transport::sim::Sim;
 
 /// What came of a simulated sweep.
-struct Run {
-    records: Vec<Record>,
-    model: Model,
+pub struct Run {
+    pub records: Vec<Record>,
+    pub model: Model,
     /// virtual seconds
-    seconds: f64,
+    pub seconds: f64,
 }
 
 impl Run {
@@ -33,22 +33,22 @@ impl Run {
 }
 
 /// Sizes that the method names, 4 KiB..256 MiB.
-fn sizes() -> Vec<u64> {
+pub fn sizes() -> Vec<u64> {
     (0..9).map(|step| 4096 << (2 * step)).collect()
 }
 
 /// What the program measures when nobody says otherwise, at a `ci` of 0.05: every local copy and ordered pair, until each interval is
 /// within that share of its median.
-fn calibration(ci: f64) -> SweepSettings {
+pub fn calibration(ci: f64) -> SweepSettings {
     SweepSettings { sizes: sizes(), mover: MoverKind::Simulated, ci, repeats: 40, ..SweepSettings::default() }
 }
 
-fn shipped(name: &str) -> Arc<Fabric> {
+pub fn shipped(name: &str) -> Arc<Fabric> {
     Arc::new(Fabric::shipped(name).unwrap().unwrap())
 }
 
 /// Sweep a fabric; `told` whether the planner knows it, or hosts alone.
-fn sweep(fabric: &Arc<Fabric>, settings: &SweepSettings, told: bool) -> Run {
+pub fn sweep(fabric: &Arc<Fabric>, settings: &SweepSettings, told: bool) -> Run {
     let header = Header {
         format: Header::current_format(),
         program: "test".to_owned(),

@@ -3,6 +3,7 @@
 
 mod calibration;
 mod closed_loop;
+mod diagnoses;
 mod engine;
 mod imports;
 #[cfg(feature = "mpi")]

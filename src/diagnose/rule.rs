@@ -1,0 +1,28 @@
+//! The rules, in the order in which they look: what explains most comes first.
+
+use super::{Claims, Finding, Measured, Silenced};
+use crate::fit::identify::Identified;
+
+/// What a rule sees, and what it may leave for later ones.
+#[derive(Debug)]
+pub struct View<'a> {
+    pub measured: &'a Measured,
+    pub identified: &'a Identified,
+    /// what earlier rules explained
+    pub claims: Claims,
+    /// alarms that were not raised, and why
+    pub silenced: Vec<Silenced>,
+}
+
+/// Check, sentence, summary.
+#[derive(Debug, Clone, Copy)]
+pub struct Rule {
+    /// short and unique: `asymmetry`
+    pub name: &'static str,
+    /// what it looks for, in one sentence
+    pub summary: &'static str,
+    pub check: fn(&mut View<'_>) -> Vec<Finding>,
+}
+
+/// All of them.
+pub const RULES: &[Rule] = &[];
