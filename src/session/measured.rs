@@ -219,5 +219,15 @@ fn together(group: &Group, size: &GroupSize) -> Option<Together> {
     let own = flows.iter().map(|&(from, to)| median(&mut size.times(from, to))).collect();
     let interval = median_interval(&all, CONFIDENCE);
     let n = all.len();
-    Some(Together { pattern: group.pattern, root: group.root, flows, bytes: size.bytes, seconds: median(&mut all), interval, own, alone: Vec::new(), n })
+    Some(Together {
+        pattern: group.pattern,
+        root: group.root,
+        flows,
+        bytes: size.bytes,
+        seconds: median(&mut all),
+        interval,
+        own,
+        alone: Vec::new(),
+        n,
+    })
 }

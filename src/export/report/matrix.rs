@@ -55,7 +55,8 @@ pub fn pictures(measured: &Measured) -> Vec<Picture> {
         }
     };
     let all = [Metric::Bandwidth, Metric::ShareOfExpected, Metric::Asymmetry];
-    let grids = all.into_iter().map(|metric| Grid::build(metric, world, |from, to| if from == to { Value::Missing } else { of(metric, from, to) }));
+    let grids =
+        all.into_iter().map(|metric| Grid::build(metric, world, |from, to| if from == to { Value::Missing } else { of(metric, from, to) }));
     let shown = grids.filter_map(|grid| {
         let domain = grid.domain()?;
         let words = match grid.metric() {

@@ -2,9 +2,9 @@
 
 mod matrix;
 mod page;
-mod told;
 #[cfg(test)]
 mod tests;
+mod told;
 
 use std::io::Write;
 use std::path::Path;
@@ -37,7 +37,12 @@ pub fn report(model: &Model, measured: &Measured, diagnosis: &Diagnosis) -> Vec<
         blocks.push(Block::Text("Nothing stands out.".to_owned()));
     } else {
         let rows = diagnosis.findings.iter().zip(1..).map(|(finding, number)| {
-            vec![format!("{} {number}", mark(finding.severity)), finding.severity.name().to_owned(), finding.title.clone(), finding.amount.clone()]
+            vec![
+                format!("{} {number}", mark(finding.severity)),
+                finding.severity.name().to_owned(),
+                finding.title.clone(),
+                finding.amount.clone(),
+            ]
         });
         blocks.push(Block::Table { head: vec!["", "severity", "what", "how much"], rows: rows.collect() });
         for (finding, number) in diagnosis.findings.iter().zip(1..) {

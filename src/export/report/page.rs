@@ -14,7 +14,10 @@ pub enum Block {
     Text(String),
     /// a word and what it says each
     Items(Vec<(&'static str, String)>),
-    Table { head: Vec<&'static str>, rows: Vec<Vec<String>> },
+    Table {
+        head: Vec<&'static str>,
+        rows: Vec<Vec<String>>,
+    },
     Picture(Box<Picture>),
 }
 

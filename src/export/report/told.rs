@@ -3,7 +3,8 @@
 use super::page::Block;
 use crate::diagnose::next::Next;
 use crate::diagnose::{Diagnosis, Finding, Severity, Suspect};
-use crate::fit::identify::{Capacity, Identified, Stand, Undecided};
+use crate::fit::identify::{Capacity, DuplexRatio, Identified, Stand};
+use crate::sample::Pattern;
 use crate::units::{format_gbps, format_seconds};
 
 /// Capacities that a short page names.
@@ -55,18 +56,27 @@ fn next_test(next: &Next) -> String {
 /// What fans and other transfers at the same time tell of resources. `all`: every capacity.
 pub fn identified(identified: &Identified, all: bool) -> Vec<Block> {
     let mut blocks = Vec::new();
-    if let Some(best) = identified.stands.first() {
+    for stands in identified.stands.chunk_by(|a, b| (a.pattern, a.path) == (b.pattern, b.path)) {
+        let best = &stands[0];
+        let path = best.path.map_or("mixed", |path| path.name());
         blocks.push(Block::Text(format!(
-            "{} explains the {} measurements of transfers at the same time best: {} off on average, {} at worst.",
-            best.explanation.words(),
+            "{} {} ({path}): {} fits best, {} off on average, {} at worst.",
             best.n,
+            if best.pattern == Pattern::FanOut { "fans out" } else { "fans in" },
+            best.words(),
             percent(best.mean),
             percent(best.worst)
         )));
-        let rows = identified.stands.iter().map(stand).collect();
-        blocks.push(Block::Table { head: vec!["explanation", "mean error", "worst", "fans of 3 or more", "of", "with"], rows });
+        blocks.push(Block::Table {
+            head: vec!["explanation", "mean error", "worst", "of 3 peers or more", "with"],
+            rows: stands.iter().map(stand).collect(),
+        });
     }
-    blocks.extend(identified.undecided.iter().map(|open| Block::Items(vec![("open", undecided(open))])));
+    let mut items: Vec<(&'static str, String)> = identified.undecided.iter().map(|open| ("open", open.say.clone())).collect();
+    items.extend(identified.duplex.iter().map(duplex));
+    if !items.is_empty() {
+        blocks.push(Block::Items(items));
+    }
     let hidden = identified.hidden.iter().map(|hidden| {
         let interval = hidden.interval.map_or_else(String::new, |own| format!(" ({}–{})", format_gbps(own.low), format_gbps(own.high)));
         let seen = if hidden.n == 1 { "1 measurement".to_owned() } else { format!("{} measurements", hidden.n) };
@@ -94,14 +104,7 @@ fn stand(stand: &Stand) -> Vec<String> {
         _ => format!("{name} {value:.2}"),
     });
     let told: Vec<String> = told.collect();
-    vec![
-        stand.explanation.words().to_owned(),
-        percent(stand.mean),
-        percent(stand.worst),
-        percent(stand.wide),
-        stand.n.to_string(),
-        told.join(", "),
-    ]
+    vec![stand.words(), percent(stand.mean), percent(stand.worst), percent(stand.wide), told.join(", ")]
 }
 
 fn capacity(capacity: &Capacity) -> Vec<String> {
@@ -110,17 +113,26 @@ fn capacity(capacity: &Capacity) -> Vec<String> {
         let interval = capacity.interval.map_or_else(String::new, |own| format!(" ({}–{})", format_gbps(own.low), format_gbps(own.high)));
         format_gbps(rate) + &interval
     });
-    vec![
-        capacity.name.clone(),
-        rate,
-        capacity.concurrency.map_or_else(none, |own| format!("{own:.2}")),
-        capacity.at_least.map_or_else(none, format_gbps),
-        capacity.n.to_string(),
-    ]
+    vec![capacity.name.clone(), rate, concurrency(capacity), capacity.at_least.map_or_else(none, format_gbps), capacity.n.to_string()]
 }
 
-fn undecided(open: &Undecided) -> String {
-    open.say.clone()
+/// `1.02`, or by number of peers `2: 2.00, 4: 1.37`.
+fn concurrency(capacity: &Capacity) -> String {
+    if capacity.by_width.len() > 1 {
+        let own: Vec<String> = capacity.by_width.iter().map(|(width, own)| format!("{width}: {own:.2}")).collect();
+        return own.join(", ");
+    }
+    capacity.concurrency.map_or_else(|| "–".to_owned(), |own| format!("{own:.2}"))
+}
+
+fn duplex(own: &DuplexRatio) -> (&'static str, String) {
+    let place = match own.same_socket {
+        Some(true) => " within a socket",
+        Some(false) => " across sockets",
+        None => "",
+    };
+    let interval = own.interval.map_or_else(String::new, |own| format!(" ({:.2}–{:.2})", own.low, own.high));
+    ("duplex", format!("{}{place}: both ways at once leave {:.2}{interval} of each, over {} directions", own.path.name(), own.ratio, own.n))
 }
 
 /// Alarms that were not raised.

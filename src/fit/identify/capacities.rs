@@ -56,7 +56,9 @@ fn roots(alike: &Alike) -> Roots {
     };
     let Some(best) = alike.standings.first().map(|standing| kind(standing.stand.explanation)) else { return Roots::Free };
     let other = |kind: Roots| kind != best && kind != Roots::Free;
-    if best != Roots::Free && rivals(alike).iter().any(|rival| other(kind(rival.stand.explanation)) && clearly_open(alike, rival.stand.score)) {
+    if best != Roots::Free
+        && rivals(alike).iter().any(|rival| other(kind(rival.stand.explanation)) && clearly_open(alike, rival.stand.score))
+    {
         Roots::Open
     } else {
         best
@@ -134,7 +136,8 @@ pub(super) fn capacities(
 /// True if serving in turns explains a fan.
 fn in_turns(alike: &Alike, point: &Point) -> bool {
     let turns = [Explanation::TimeSharedBy, Explanation::TimeShared, Explanation::Mixture];
-    let errors = turns.iter().filter_map(|&by| alike.standing(by)).map(|standing| point.error(standing.stand.explanation, &standing.parameters));
+    let errors =
+        turns.iter().filter_map(|&by| alike.standing(by)).map(|standing| point.error(standing.stand.explanation, &standing.parameters));
     errors.fold(f64::INFINITY, |least, error| least.min(error.abs())) <= EXPLAINED.max(point.half)
 }
 

@@ -97,7 +97,8 @@ fn seen(evidence: &Evidence<'_>, number: usize, ran: &Ran<'_>, passed: &[Passed]
         let host = |rank| evidence.units.unit(Level::Host, rank);
         let across = evidence.path(from, to) == PathClass::InterNode;
         let rank = receives.contains(&End::Rank(from)) || sends.contains(&End::Rank(to));
-        let hosts = across && [(from, &receives), (to, &sends)].iter().any(|(rank, ends)| host(*rank).is_some_and(|unit| ends.contains(&End::Host(unit))));
+        let hosts = across
+            && [(from, &receives), (to, &sends)].iter().any(|(rank, ends)| host(*rank).is_some_and(|unit| ends.contains(&End::Host(unit))));
         if (rank || hosts) && slowing[at].is_some_and(|slowing| slowing <= HALVED) {
             why[at] = why[at].max(Why::Rank);
         }
@@ -220,9 +221,7 @@ fn merged(all: Vec<Seen>) -> Vec<Seen> {
 fn one_link(a: &Seen, b: &Seen) -> bool {
     let overlap = a.within == b.within && !a.from.is_disjoint(&b.from) && !a.to.is_disjoint(&b.to);
     let both_ends = |seen: &Seen, other: &Seen| seen.from.is_disjoint(&other.to);
-    let passes = |(from, to): &(usize, usize)| {
-        (a.from.contains(from) || b.from.contains(from)) && (a.to.contains(to) || b.to.contains(to))
-    };
+    let passes = |(from, to): &(usize, usize)| (a.from.contains(from) || b.from.contains(from)) && (a.to.contains(to) || b.to.contains(to));
     overlap && both_ends(a, b) && both_ends(b, a) && !a.free.iter().chain(&b.free).any(passes)
 }
 

@@ -75,12 +75,7 @@ pub(super) fn undecided(evidence: &Evidence<'_>, alike: &Alike) -> Vec<Undecided
 pub(super) type Telling = (usize, Vec<usize>, (f64, f64));
 
 /// The cheapest fan that would tell two explanations apart: of fewest peers; of those where they differ most.
-fn telling(
-    evidence: &Evidence<'_>,
-    alike: &Alike,
-    one: (Explanation, &Parameters),
-    other: (Explanation, &Parameters),
-) -> Option<Telling> {
+fn telling(evidence: &Evidence<'_>, alike: &Alike, one: (Explanation, &Parameters), other: (Explanation, &Parameters)) -> Option<Telling> {
     let measured: Vec<(usize, &[usize])> = alike.known().map(|(fan, _)| (fan.root, fan.peers.as_slice())).collect();
     let bytes = evidence.usual_bytes();
     let mut roots: Vec<usize> = alike.points.iter().flat_map(|point| &point.fans).map(|fan| fan.root).collect();

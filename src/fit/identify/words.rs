@@ -1,7 +1,7 @@
 //! What is said of resources and explanations.
 
 use super::stands::Alike;
-use super::types::{Explanation, Side};
+use super::types::{Explanation, Side, Stand};
 use super::undecided::Telling;
 use crate::sample::Pattern;
 use crate::topology::{Level, PathClass, Unit, Units};
@@ -36,6 +36,13 @@ impl Explanation {
             Self::TimeSharedBySocket => "sockets in turns",
             Self::Mixture | Self::MixtureBusiest => "partly in turns",
         }
+    }
+}
+
+impl Stand {
+    /// What its explanation says of its fans, as part of a sentence.
+    pub fn words(&self) -> String {
+        turned(self.explanation.words(), self.pattern, self.path)
     }
 }
 
@@ -76,13 +83,7 @@ pub(super) fn undecided(alike: &Alike, one: Explanation, other: Explanation, tel
         (0, extremes) => format!("the {}", count(extremes, "published extreme")),
         (fans, extremes) => format!("the {} with known peers (beside {})", count(fans, "fan"), count(extremes, "published extreme")),
     };
-    let ask = format!(
-        "{} or {}: {data} do not tell {} from {}",
-        blames(one),
-        blames(other),
-        words(one),
-        words(other)
-    );
+    let ask = format!("{} or {}: {data} do not tell {} from {}", blames(one), blames(other), words(one), words(other));
     let Some((root, peers, predicted)) = telling else {
         return format!("{ask}; no fan of up to 8 would, since all its pairs are alike");
     };
@@ -142,12 +143,7 @@ const fn over(path: Option<PathClass>) -> &'static str {
 /// `shared link from node1, node2 to node3, node4`, or between ranks of one host.
 pub(super) fn between(units: &Units, from: &[usize], to: &[usize], within: Option<Unit>) -> String {
     if let Some(host) = within {
-        return format!(
-            "shared link inside {} from ranks {} to ranks {}",
-            plain(units.name(host)),
-            format_ranks(from),
-            format_ranks(to)
-        );
+        return format!("shared link inside {} from ranks {} to ranks {}", plain(units.name(host)), format_ranks(from), format_ranks(to));
     }
     let names = |hosts: &[usize]| {
         let all: Vec<String> = hosts.iter().map(|&number| plain(units.name(Unit { level: Level::Host, number }))).collect();
