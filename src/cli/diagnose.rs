@@ -44,8 +44,13 @@ pub(super) fn run(global: &Global, wanted: &DiagnoseArgs, job: Option<Job>) -> R
     } else {
         print(&text(&model, &seen, &told, wanted.all, Look::now()));
     }
-    let least = if wanted.strict { Severity::Note } else { Severity::Warning };
-    Ok(if told.worst().is_some_and(|worst| worst >= least) { FOUND } else { failed })
+    Ok(if found(&told, wanted.strict) { FOUND } else { failed })
+}
+
+/// True if there is something that the exit code should say.
+fn found(told: &Diagnosis, strict: bool) -> bool {
+    let least = if strict { Severity::Note } else { Severity::Warning };
+    told.worst().is_some_and(|worst| worst >= least)
 }
 
 /// What a report's name asks for.
@@ -143,3 +148,6 @@ fn put(page: &mut Page, block: &Block) {
         Block::Picture(_) => {}
     }
 }
+
+#[cfg(test)]
+mod tests;

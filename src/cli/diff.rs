@@ -33,16 +33,16 @@ pub(super) fn run(global: &super::args::Global, before: &Path, after: &Path, jso
         fs::write(path, svg(&picture.canvas(), &picture.title)).with_context(|| format!("--svg {}", path.display()))?;
     }
     if json {
-        print(&document((&old_model, &new_model), &changes));
+        print(&document((before, &old_model), (after, &new_model), &changes));
     } else {
-        print(&text((&old_model, &new_model), &changes, Look::now()));
+        print(&text((before, &old_model), (after, &new_model), &changes, Look::now()));
     }
     Ok(if changes.any() { FOUND } else { FINE })
 }
 
 /// For a program.
-fn document((old, new): (&Model, &Model), changes: &Changes) -> String {
-    let name = |model: &Model| json!({"name": model.header.name, "started": model.header.started, "ranks": model.world()});
+fn document(old: (&Path, &Model), new: (&Path, &Model), changes: &Changes) -> String {
+    let name = |(path, model): (&Path, &Model)| json!({"file": path, "started": model.header.started, "ranks": model.world()});
     let mut value = serde_json::to_value(changes).unwrap_or_default();
     for (told, change) in value["changes"].as_array_mut().into_iter().flatten().zip(&changes.changes) {
         if change.cells.len() > CELLS {
@@ -63,9 +63,9 @@ fn document((old, new): (&Model, &Model), changes: &Changes) -> String {
 }
 
 /// For a person.
-fn text((old, new): (&Model, &Model), changes: &Changes, look: Look) -> String {
+fn text(old: (&Path, &Model), new: (&Path, &Model), changes: &Changes, look: Look) -> String {
     let mut page = Page::new(look);
-    for (word, model) in [("before", old), ("after", new)] {
+    for (word, (path, model)) in [("before", old), ("after", new)] {
         let started = if model.header.started.is_empty() { String::new() } else { format!(", {}", model.header.started) };
         let ranks = model.world();
         let hosts = model.header.topology.hosts().len();
@@ -109,12 +109,13 @@ fn text((old, new): (&Model, &Model), changes: &Changes, look: Look) -> String {
     page.sentence(
         "",
         &format!(
-            "{} compared, shown at {}; told is what one of {:.0} would show by chance and is {:.0} % or more ({:.0} % of a small message's time){untold}",
+            "{} compared, shown at {}; told are changes of {:.0} % or more ({:.0} % of a small message's time), of which 1 in {:.0} may be \
+             chance{untold}",
             pairs(changes.compared),
             format_size(changes.bytes),
-            1.0 / FALSE,
             LEAST_RATE * 100.0,
-            LEAST_LATENCY * 100.0
+            LEAST_LATENCY * 100.0,
+            1.0 / FALSE
         ),
     );
     page.text

@@ -63,7 +63,7 @@ fn what_only_tells_tells_and_ends_well() {
     assert_eq!(placement["hardware"].as_array().unwrap().len(), 1, "{placement}");
     assert_eq!(placement["hardware"][0]["host"], ranks[0]["host"]);
     serde_json::from_str::<Value>(&run(&place, "doctor --json").ended_with(0).stdout).unwrap();
-    for of in ["calibration", "header", "event"] {
+    for of in ["calibration", "diagnosis", "header", "event"] {
         let schema: Value = serde_json::from_str(&run(&place, &format!("schema {of}")).ended_with(0).stdout).unwrap();
         assert!(jsonschema::meta::is_valid(&schema), "{of}");
     }
@@ -123,7 +123,10 @@ fn wrong_words_are_refused_with_what_was_expected() {
         ("sweep --ranks 2 --resume /no/such", &["/no/such", "header.json"]),
         ("open /no/such", &["/no/such", "header.json and events.ndjson"]),
         ("--efficiency /no/such.toml sweep --ranks 2", &["--efficiency", "there is no /no/such.toml"]),
-        ("schema weather", &["weather", "calibration, fits, header, event"]),
+        ("diagnose /no/such", &["/no/such"]),
+        ("diagnose /no/such --report r.txt", &["--report", ".html or .md"]),
+        ("diff /no/such /no/such", &["/no/such"]),
+        ("schema weather", &["weather", "calibration, fits, diagnosis, header, event"]),
         ("attach /no/such.sock", &["/no/such.sock"]),
         ("attach", &["toposcope"]),
     ] {

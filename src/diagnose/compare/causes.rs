@@ -42,8 +42,6 @@ struct Tally {
     open: usize,
     weight: f64,
     sum: f64,
-    /// of those, how many moved with the mean
-    alike: usize,
 }
 
 impl Tally {
@@ -98,15 +96,17 @@ fn goes_with(d: f64, mean: f64) -> bool {
 }
 
 /// The causes of what changed in a family: groups as long as one explains what is left, then single things.
-pub(super) fn causes(kind: &Kind, family: &Family, places: &dyn Fn(&Item, &mut Vec<Place>), single: &dyn Fn(&Item) -> Place) -> Vec<Found> {
+pub(super) fn causes(kind: &Kind, family: &Family, places: &Places<'_>, single: &dyn Fn(&Item) -> Place) -> Vec<Found> {
     let items = &kind.items;
     let chance = Chance::new(kind.dof);
     let mut open = vec![true; items.len()];
+    let mut groups = Groups::of(items, places);
     let mut found = Vec::new();
-    // Half of the least mean is what a member needs.
-    while items.iter().zip(&open).filter(|(item, open)| **open && item.d.abs() >= family.least / 2.0).count() > 1 {
-        let Some(group) = best(items, &open, family, &chance, places) else { break };
-        group.members.iter().for_each(|&at| open[at] = false);
+    while let Some(group) = groups.best(items, &open, family, &chance) {
+        for &at in &group.members {
+            open[at] = false;
+            groups.explained(&items[at]);
+        }
         found.push(group);
     }
     let mut rest: Vec<(f64, usize)> =
@@ -120,52 +120,91 @@ pub(super) fn causes(kind: &Kind, family: &Family, places: &dyn Fn(&Item, &mut V
     found
 }
 
-/// The group that explains most of what is left, if one does.
-fn best(items: &[Item], open: &[bool], family: &Family, chance: &Chance, places: &dyn Fn(&Item, &mut Vec<Place>)) -> Option<Found> {
-    let mut own = Vec::new();
-    let mut all: HashMap<Place, Tally> = HashMap::new();
-    for (item, &open) in items.iter().zip(open) {
-        own.clear();
-        places(item, &mut own);
-        for &place in &own {
-            let tally = all.entry(place).or_default();
-            tally.total += 1;
-            if open {
+/// Which groups a thing is of.
+pub(super) type Places<'a> = dyn Fn(&Item, &mut Vec<Place>) + 'a;
+
+/// All groups of a family.
+struct Groups<'a> {
+    all: HashMap<Place, Tally>,
+    places: &'a Places<'a>,
+}
+
+impl<'a> Groups<'a> {
+    fn of(items: &[Item], places: &'a Places<'a>) -> Self {
+        let mut all: HashMap<Place, Tally> = HashMap::new();
+        let mut own = Vec::new();
+        for item in items {
+            own.clear();
+            places(item, &mut own);
+            for &place in &own {
+                let tally = all.entry(place).or_default();
+                tally.total += 1;
                 tally.open += 1;
                 tally.weight += 1.0 / item.var;
                 tally.sum += item.d / item.var;
             }
         }
+        Self { all, places }
     }
-    let tests = all.len() as f64;
-    all.retain(|_, tally| {
-        let enough = tally.open > 1 && tally.open as f64 >= ALIKE * tally.total as f64 && tally.mean().abs() >= family.least;
-        enough && chance.of(tally.mean(), 1.0 / tally.weight) * tests <= family.q
-    });
-    for (item, _) in items.iter().zip(open).filter(|(_, open)| **open) {
-        own.clear();
-        places(item, &mut own);
-        for place in &own {
-            if let Some(tally) = all.get_mut(place)
-                && goes_with(item.d, tally.mean())
-            {
-                tally.alike += 1;
+
+    /// Something is told: it is left out of what its groups are judged by.
+    fn explained(&mut self, item: &Item) {
+        let mut own = Vec::new();
+        (self.places)(item, &mut own);
+        for place in own {
+            if let Some(tally) = self.all.get_mut(&place) {
+                tally.open -= 1;
+                tally.weight -= 1.0 / item.var;
+                tally.sum -= item.d / item.var;
             }
         }
     }
-    all.retain(|_, tally| tally.alike as f64 >= ALIKE * tally.total as f64);
-    let (&place, tally) =
-        all.iter().max_by(|a, b| a.1.gain().total_cmp(&b.1.gain()).then_with(|| (order(b.0), b.0).cmp(&(order(a.0), a.0))))?;
-    let mean = tally.mean();
-    let mut members = Vec::new();
-    for (at, item) in items.iter().enumerate().filter(|&(at, item)| open[at] && goes_with(item.d, mean)) {
-        own.clear();
-        places(item, &mut own);
-        if own.contains(&place) {
-            members.push(at);
+
+    /// The group that explains most of what is left, if one does.
+    fn best(&self, items: &[Item], open: &[bool], family: &Family, chance: &Chance) -> Option<Found> {
+        let tests = self.all.len() as f64;
+        let whole = |tally: &Tally| tally.open > 1 && tally.open as f64 >= ALIKE * tally.total as f64;
+        let far = |tally: &Tally| tally.mean().abs() >= family.least;
+        let sure = |tally: &Tally| chance.of(tally.mean(), 1.0 / tally.weight) * tests <= family.q;
+        let mut likely: HashMap<Place, (Tally, usize)> = self
+            .all
+            .iter()
+            .filter(|(_, tally)| whole(tally) && far(tally) && sure(tally))
+            .map(|(&place, &tally)| (place, (tally, 0)))
+            .collect();
+        if likely.is_empty() {
+            return None;
         }
+        // What goes with a mean of the least is at least half as far off.
+        let moved = |at: usize| open[at] && items[at].d.abs() >= family.least / 2.0;
+        let mut own = Vec::new();
+        for item in (0..items.len()).filter(|&at| moved(at)).map(|at| &items[at]) {
+            own.clear();
+            (self.places)(item, &mut own);
+            for place in &own {
+                if let Some((tally, alike)) = likely.get_mut(place)
+                    && goes_with(item.d, tally.mean())
+                {
+                    *alike += 1;
+                }
+            }
+        }
+        likely.retain(|_, (tally, alike)| *alike as f64 >= ALIKE * tally.total as f64);
+        let most = likely.values().map(|(tally, _)| tally.gain()).fold(0.0, f64::max);
+        // Groups of the same members gain the same, but for rounding.
+        let first = likely.iter().filter(|(_, (tally, _))| tally.gain() >= most * (1.0 - 1e-9));
+        let (&place, (tally, _)) = first.min_by_key(|(place, _)| (order(place), **place))?;
+        let mean = tally.mean();
+        let mut members = Vec::new();
+        for at in (0..items.len()).filter(|&at| moved(at) && goes_with(items[at].d, mean)) {
+            own.clear();
+            (self.places)(&items[at], &mut own);
+            if own.contains(&place) {
+                members.push(at);
+            }
+        }
+        let weight: f64 = members.iter().map(|&at| 1.0 / items[at].var).sum();
+        let d = members.iter().map(|&at| items[at].d / items[at].var).sum::<f64>() / weight;
+        Some(Found { place, members, d, var: 1.0 / weight, p: chance.of(d, 1.0 / weight) })
     }
-    let weight: f64 = members.iter().map(|&at| 1.0 / items[at].var).sum();
-    let d = members.iter().map(|&at| items[at].d / items[at].var).sum::<f64>() / weight;
-    Some(Found { place, members, d, var: 1.0 / weight, p: chance.of(d, 1.0 / weight) })
 }

@@ -23,7 +23,7 @@ use serde::Serialize;
 use super::{Diagnosis, Measured, Selected, Severity, Ways, diagnose};
 use crate::fit::Interval;
 use crate::topology::{Level, Unit};
-use causes::{Family, Found, causes};
+use causes::{Family, Found, Places, causes};
 use evidence::{Item, Kind};
 
 /// Share of what is told that may be chance.
@@ -191,9 +191,7 @@ pub fn compare_diagnosed(before: (&Measured, &Diagnosis), after: (&Measured, &Di
         return Err(if untold > 0 { CompareError::TooFewRepeats } else { CompareError::NothingCommon });
     }
     let family = |least: f64| Family { least: (1.0 - least).ln().abs(), q: FALSE / FAMILIES };
-    let find = |kind: &Kind, least: f64, places: &dyn Fn(&Item, &mut Vec<Place>), single: &dyn Fn(&Item) -> Place| {
-        causes(kind, &family(least), places, single)
-    };
+    let find = |kind: &Kind, least: f64, places: &Places<'_>, single: &dyn Fn(&Item) -> Place| causes(kind, &family(least), places, single);
     let of_pair = |item: &Item| Place::Pair { from: item.from, to: item.to };
     let between = |item: &Item, places: &mut Vec<Place>| places_of_pair(new, item, places);
     let alone = |item: &Item, places: &mut Vec<Place>| {
