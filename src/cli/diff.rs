@@ -69,11 +69,8 @@ fn text(old: (&Path, &Model), new: (&Path, &Model), changes: &Changes, look: Loo
         let started = if model.header.started.is_empty() { String::new() } else { format!(", {}", model.header.started) };
         let ranks = model.world();
         let hosts = model.header.topology.hosts().len();
-        page.line(&plain(&format!(
-            "{word:<7} {}{started}, {ranks} ranks on {hosts} host{}",
-            model.header.name,
-            if hosts == 1 { "" } else { "s" }
-        )));
+        let hosts = if hosts == 1 { "1 host".to_owned() } else { format!("{hosts} hosts") };
+        page.line(&plain(&format!("{word:<7} {}{started}, {ranks} ranks on {hosts}", path.display())));
     }
     if !changes.conditions.is_empty() {
         page.line("");
