@@ -1,5 +1,7 @@
 //! What rules look at: everything measured, told once, so that a thousand ranks take a second.
 
+use std::ops::Range;
+
 use crate::fit::Interval;
 use crate::fit::identify::Together;
 use crate::sample::{EngineKind, MoverKind, Status};
@@ -34,6 +36,19 @@ pub struct PairSeen {
     pub drift: f32,
 }
 
+/// What was seen of something at one size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AtSize {
+    /// of one message
+    pub bytes: u64,
+    /// median time of one message
+    pub seconds: f64,
+    /// good repeats
+    pub n: u32,
+    /// half of the middle half of the repeats over their median; NaN below 4
+    pub scatter: f32,
+}
+
 /// Pairs of a pattern, row by row.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Pairs {
@@ -41,6 +56,10 @@ pub struct Pairs {
     rows: Vec<usize>,
     /// ascending by sender, then receiver
     seen: Vec<PairSeen>,
+    /// sizes of all pairs, pair by pair; empty where only [`PairSeen`]s are known
+    sizes: Vec<AtSize>,
+    /// `starts[at]..starts[at + 1]` in `sizes` for `seen[at]`
+    starts: Vec<usize>,
 }
 
 impl Pairs {
@@ -49,7 +68,21 @@ impl Pairs {
         seen.retain(|pair| (pair.from as usize) < world && (pair.to as usize) < world);
         seen.sort_unstable_by_key(|pair| (pair.from, pair.to));
         let rows = (0..=world).map(|from| seen.partition_point(|pair| (pair.from as usize) < from)).collect();
-        Self { rows, seen }
+        Self { rows, seen, sizes: Vec::new(), starts: Vec::new() }
+    }
+
+    /// The same, each with its sizes that have a good repeat: a range of `sizes`.
+    pub fn with_sizes(world: usize, mut told: Vec<(PairSeen, Range<usize>)>, sizes: &[AtSize]) -> Self {
+        told.retain(|(pair, _)| (pair.from as usize) < world && (pair.to as usize) < world);
+        told.sort_unstable_by_key(|(pair, _)| (pair.from, pair.to));
+        let mut own = Vec::with_capacity(told.iter().map(|(_, range)| range.len()).sum());
+        let mut starts = vec![0];
+        for (_, range) in &told {
+            own.extend_from_slice(sizes.get(range.clone()).unwrap_or_default());
+            starts.push(own.len());
+        }
+        let seen = told.into_iter().map(|(pair, _)| pair).collect();
+        Self { sizes: own, starts, ..Self::new(world, seen) }
     }
 
     pub fn len(&self) -> usize {
@@ -72,6 +105,16 @@ impl Pairs {
     pub fn get(&self, from: usize, to: usize) -> Option<&PairSeen> {
         let row = self.row(from);
         row.binary_search_by_key(&to, |pair| pair.to as usize).ok().map(|at| &row[at])
+    }
+
+    /// What a pair gave at each of its sizes that has a good repeat, ascending; empty where that is not known.
+    pub fn sizes(&self, from: usize, to: usize) -> &[AtSize] {
+        let Some(&begin) = self.rows.get(from) else { return &[] };
+        let Ok(at) = self.row(from).binary_search_by_key(&to, |pair| pair.to as usize) else { return &[] };
+        match (self.starts.get(begin + at), self.starts.get(begin + at + 1)) {
+            (Some(&begin), Some(&end)) => &self.sizes[begin..end],
+            _ => &[],
+        }
     }
 
     /// All of them, by sender, then receiver.

@@ -7,6 +7,7 @@
 
 mod cause;
 mod claims;
+pub mod compare;
 mod finding;
 mod measured;
 pub mod next;
@@ -15,8 +16,9 @@ mod suspects;
 
 pub use cause::Cause;
 pub use claims::Claims;
+pub use compare::{Change, Changes, CompareError, compare, compare_diagnosed};
 pub use finding::{Diagnosis, Fact, Finding, Severity, Shape, Silenced, Suspect, Ways};
-pub use measured::{Measured, PairClass, PairSeen, Pairs, Provenance, Selected};
+pub use measured::{AtSize, Measured, PairClass, PairSeen, Pairs, Provenance, Selected};
 pub use rule::{RULES, Rule, View};
 
 use crate::fit::identify::identify;

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
+use std::ops::Range;
 use std::thread;
 
 use super::{GroupSize, Model, SizeCell, curves};
-use crate::diagnose::{Measured, PairClass, PairSeen, Pairs, Provenance};
+use crate::diagnose::{AtSize, Measured, PairClass, PairSeen, Pairs, Provenance};
 use crate::fit::identify::Together;
 use crate::fit::{Fit, Interval, Key, Kind, Line, Point, median, median_interval};
 use crate::sample::{Pattern, Status};
@@ -30,19 +31,34 @@ pub fn measured(model: &Model, efficiency: &Efficiency) -> Measured {
         kinds.push((cell, sizes, classes.number(key), router.expected(cell.from, cell.to).unwrap_or(f64::NAN)));
     }
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
-    let seen: Vec<(Pattern, PairSeen)> = thread::scope(|scope| {
+    let mut seen: Vec<(Pattern, PairSeen, Range<usize>)> = Vec::with_capacity(kinds.len());
+    let mut at_sizes: Vec<AtSize> = Vec::new();
+    thread::scope(|scope| {
         let part = kinds.len().div_ceil(threads).max(1);
         let parts = kinds.chunks(part).map(|part| {
-            let one = move |&(cell, sizes, class, expected): &(Cell, &[SizeCell], u16, f64)| {
-                (cell.pattern, pair(cell, sizes, class, expected, bytes, small_bytes))
-            };
-            scope.spawn(move || part.iter().map(one).collect::<Vec<_>>())
+            scope.spawn(move || {
+                let mut all = Vec::new();
+                let one = |&(cell, sizes, class, expected): &(Cell, &[SizeCell], u16, f64)| {
+                    let begin = all.len();
+                    all.extend(sizes.iter().filter(|size| size.count > 0).map(at_size));
+                    (cell.pattern, pair(cell, sizes, class, expected, bytes, small_bytes), begin..all.len())
+                };
+                (part.iter().map(one).collect::<Vec<_>>(), all)
+            })
         });
         let handles: Vec<_> = parts.collect();
-        handles.into_iter().flat_map(|handle| handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        for handle in handles {
+            let (own, mut all) = handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let before = at_sizes.len();
+            seen.extend(own.into_iter().map(|(pattern, pair, range)| (pattern, pair, range.start + before..range.end + before)));
+            at_sizes.append(&mut all);
+        }
     });
     let world = topology.world();
-    let of = |pattern| Pairs::new(world, seen.iter().filter(|(own, _)| *own == pattern).map(|&(_, pair)| pair).collect());
+    let of = |pattern| {
+        let own = seen.iter().filter(|(own, ..)| *own == pattern);
+        Pairs::with_sizes(world, own.map(|(_, pair, range)| (*pair, range.clone())).collect(), &at_sizes)
+    };
     let (peer, duplex, local) = (of(Pattern::Peer), of(Pattern::Duplex), of(Pattern::Local));
     let classes = classes.told(peer.iter().chain(local.iter()));
     Measured {
@@ -59,7 +75,7 @@ pub fn measured(model: &Model, efficiency: &Efficiency) -> Measured {
         local,
         together: model.groups.iter().flat_map(|(group, sizes)| sizes.iter().filter_map(|size| together(group, size))).collect(),
         lost: model.lost.iter().map(|(&rank, why)| (rank, why.clone())).collect(),
-        tests: Vec::new(),
+        tests: model.tests.clone(),
         topology,
     }
 }
@@ -180,6 +196,11 @@ fn fit_error(cell: Cell, sizes: &[SizeCell]) -> f64 {
     fit.ok().filter(|fit| fit.segments.is_empty()).map_or(f64::NAN, |fit| fit.line.max_rel_error)
 }
 
+fn at_size(size: &SizeCell) -> AtSize {
+    let times = size.times();
+    AtSize { bytes: size.bytes, seconds: size.median, n: times.len() as u32, scatter: scatter(&times) as f32 }
+}
+
 /// Half of the middle half over the median.
 fn scatter(times: &[f64]) -> f64 {
     if times.len() < 4 {
@@ -209,5 +230,15 @@ fn together(group: &Group, size: &GroupSize) -> Option<Together> {
     let own = flows.iter().map(|&(from, to)| median(&mut size.times(from, to))).collect();
     let interval = median_interval(&all, CONFIDENCE);
     let n = all.len();
-    Some(Together { pattern: group.pattern, root: group.root, flows, bytes: size.bytes, seconds: median(&mut all), interval, own, n })
+    Some(Together {
+        pattern: group.pattern,
+        root: group.root,
+        flows,
+        bytes: size.bytes,
+        seconds: median(&mut all),
+        interval,
+        own,
+        alone: Vec::new(),
+        n,
+    })
 }
