@@ -39,6 +39,8 @@ pub(super) enum Mode {
     Headless { out: Option<PathBuf>, json: bool },
     /// only where the ranks sit
     Discover { json: bool },
+    /// tests of what a session's samples leave open, at most so many
+    Tests { count: usize },
 }
 
 /// Start, whoever this process is.
@@ -296,7 +298,7 @@ fn run(
     let Session { store, header, records, settings, start, next_probe, resume } = session;
     let headless = !matches!(mode, Mode::Screen);
     let start = if headless { start.or_else(|| Some(Start::new(settings.clone()))) } else { start };
-    let gate = Arc::new(Gate::default());
+    let (gate, like) = (Arc::new(Gate::default()), settings.clone());
     let (commands, orders): (Sender<Command>, Receiver<Command>) = mpsc::channel();
     let recorder = Recorder::new(store, header.clone(), &records, house.guard.clone(), resume.clone());
     let recorder = Rc::new(RefCell::new(recorder));
@@ -306,7 +308,7 @@ fn run(
         Ok(watchers) => watchers,
         Err(error) => return (Err(error), Some(engine)),
     };
-    let mut progress = headless.then(|| Progress::new(&house.stderr)).flatten();
+    let mut progress = matches!(mode, Mode::Headless { .. }).then(|| Progress::new(&house.stderr)).flatten();
     let chatter = RefCell::new(house.chatter.as_mut());
     let mut conductor = Conductor::new(
         engine,
@@ -329,7 +331,13 @@ fn run(
     if let Some(knowledge) = knowledge {
         conductor.know(knowledge);
     }
-    conductor.run(start, headless);
+    let tested = match mode {
+        Mode::Tests { count } => super::run_tests::all(global, &mut conductor, &recorder, &like, *count, &house.stderr),
+        _ => {
+            conductor.run(start, headless);
+            Ok(())
+        }
+    };
     let blemished = conductor.blemished();
     let engine = conductor.into_engine();
     if let Some(progress) = &mut progress {
@@ -345,7 +353,7 @@ fn run(
         let text = "nothing was measured\n".to_owned();
         return (Ok(Done { code: FINE, text, untidy: false, lost: false, complaint: None }), Some(engine));
     }
-    (finish(mode, &recorder, blemished), Some(engine))
+    (tested.and_then(|()| finish(mode, &recorder, blemished)), Some(engine))
 }
 
 fn finish(mode: &Mode, recorder: &Recorder, blemished: bool) -> Result<Done> {
@@ -368,6 +376,8 @@ fn finish(mode: &Mode, recorder: &Recorder, blemished: bool) -> Result<Done> {
     let there = calibration.exists().then_some(calibration.as_path());
     let text = match mode {
         Mode::Headless { json: true, .. } => summary::json(model, recorder.folder(), there),
+        // Whoever asked for tests tells the findings.
+        Mode::Tests { .. } => String::new(),
         _ => summary::text(model, recorder.folder(), there),
     };
     let lost = !model.lost.is_empty();

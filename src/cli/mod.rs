@@ -16,6 +16,7 @@ mod live;
 #[cfg(feature = "tui")]
 mod look;
 mod recorder;
+mod run_tests;
 mod settings;
 mod summary;
 mod watch;

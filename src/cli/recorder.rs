@@ -119,7 +119,8 @@ impl Recorder {
     fn note(&mut self, event: &Event) {
         match event {
             Event::ProbeStarted { probe } => self.status.probe = Some(probe.describe()),
-            Event::ProbeDone { .. } | Event::SweepEnded { .. } => {
+            Event::TestStarted { test, .. } => self.status.probe = Some(format!("test: {}", test.say)),
+            Event::ProbeDone { .. } | Event::SweepEnded { .. } | Event::TestDone { .. } => {
                 self.status.probe = None;
                 self.status.samples = self.model.samples();
             }

@@ -1,5 +1,6 @@
 use serde::{Deserialize, Serialize};
 
+use crate::diagnose::next::Test;
 use crate::sweep::{Cell, SweepSettings};
 
 /// What a person wants: the only way back from a screen to the job. One JSON line each on the socket.
@@ -16,6 +17,12 @@ pub enum Command {
     Remeasure {
         cells: Vec<Cell>,
         bytes: Option<u64>,
+    },
+    /// run a test of a finding: at once, or after the round under way; a sweep waits for it
+    RunTest {
+        /// [`crate::diagnose::Finding::id`]
+        finding: String,
+        test: Test,
     },
     /// end the job
     Quit,

@@ -1,5 +1,6 @@
 use serde::{Deserialize, Serialize};
 
+use crate::diagnose::next::Test;
 use crate::sample::Sample;
 use crate::sweep::{Enough, Probe, SweepSettings};
 
@@ -54,6 +55,21 @@ pub enum Event {
     Remeasure {
         cells: u64,
         repeats: u64,
+    },
+    /// a test of a finding begins, between the rounds of a sweep if one is running
+    TestStarted {
+        /// [`crate::diagnose::Finding::id`]
+        finding: String,
+        test: Test,
+    },
+    /// it ended; the cells and groups of the sweep are what they were
+    TestDone {
+        finding: String,
+        test: Test,
+        /// raw: a state for each repeat of every transfer that was tried, `set` is the number of its set
+        samples: Vec<Sample>,
+        /// what kept it from being whole; empty if nothing did
+        reason: String,
     },
     Paused,
     Continued,

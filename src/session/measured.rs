@@ -75,7 +75,7 @@ pub fn measured(model: &Model, efficiency: &Efficiency) -> Measured {
         local,
         together: model.groups.iter().flat_map(|(group, sizes)| sizes.iter().filter_map(|size| together(group, size))).collect(),
         lost: model.lost.iter().map(|(&rank, why)| (rank, why.clone())).collect(),
-        tests: Vec::new(),
+        tests: model.tests.clone(),
         topology,
     }
 }

@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::{Cells, Event, Groups, Header, Outcome, Record, SizeCell};
+use crate::diagnose::next::{Test, TestResult};
 use crate::sample::{Sample, Status};
 use crate::sweep::{Cell, Done, Enough, Group, Probe, SweepSettings, Target, Work};
 use crate::units::plain;
@@ -105,6 +106,10 @@ pub struct Model {
     pub sweep: Option<SweepState>,
     pub cells: Cells,
     pub groups: Groups,
+    /// tests of findings that were run on this sweep's numbers, in their order; those that failed included
+    pub tests: Vec<TestResult>,
+    /// the test under way: of which finding
+    pub testing: Option<(String, Test)>,
     /// ranks that do not answer any more, with the reason
     pub lost: BTreeMap<usize, String>,
     pub log: VecDeque<LogLine>,
@@ -122,6 +127,8 @@ impl Model {
             sweep: None,
             cells: Cells::default(),
             groups: Groups::default(),
+            tests: Vec::new(),
+            testing: None,
             lost: BTreeMap::new(),
             log: VecDeque::new(),
             now: 0.0,
@@ -175,6 +182,8 @@ impl Model {
                 }
                 Change::State
             }
+            Event::TestStarted { finding, test } => self.test_started(finding, test, record.t),
+            Event::TestDone { finding, test, samples, reason } => self.test_done(finding, test, samples, reason, record.t),
             Event::Paused => self.set_running(Running::Paused),
             Event::Continued => self.set_running(Running::Measuring),
             Event::SweepEnded { outcome, reason } => {
@@ -230,7 +239,9 @@ impl Model {
             // Other settings, other numbers: a matrix shows one sweep. The earlier one stays in the session's file.
             self.cells = Cells::default();
             self.groups = Groups::default();
+            self.tests.clear();
         }
+        self.testing = None;
         self.sweep = Some(state);
         self.closed = false;
         if resumed { Change::State } else { Change::Cleared }
@@ -267,6 +278,25 @@ impl Model {
             return Change::Group { group, bytes };
         }
         Change::Cells { cells: self.cells.add(samples, enough), bytes }
+    }
+
+    fn test_started(&mut self, finding: &str, test: &Test, t: f64) -> Change {
+        self.closed = false;
+        self.testing = Some((plain(finding), said(test)));
+        self.say(t, None, &format!("test: {}", test.say))
+    }
+
+    fn test_done(&mut self, finding: &str, test: &Test, samples: &[Sample], reason: &str, t: f64) -> Change {
+        self.testing = None;
+        let world = self.world();
+        let mut pairs = test.sets.iter().flatten().copied().chain(samples.iter().map(|sample| (sample.from, sample.to)));
+        if pairs.any(|(from, to)| from >= world || to >= world) {
+            return self.say(t, None, &format!("a test names ranks that this job of {world} has not; left out"));
+        }
+        let (finding, test, reason) = (plain(finding), said(test), plain(reason));
+        let told = if reason.is_empty() { "the test is done".to_owned() } else { format!("the test failed: {reason}") };
+        self.tests.push(TestResult { finding, test, samples: samples.to_vec(), reason });
+        self.say(t, None, &told)
     }
 
     fn set_running(&mut self, running: Running) -> Change {
@@ -321,6 +351,11 @@ impl Model {
         }
         done
     }
+}
+
+/// A test whose words are safe to show.
+fn said(test: &Test) -> Test {
+    Test { say: plain(&test.say), ..test.clone() }
 }
 
 /// The target that a cell stands for; `None` for the second direction of a duplex.

@@ -161,6 +161,12 @@ impl Planner {
         self.next_id
     }
 
+    /// A number for a probe that is not of the sweep.
+    pub const fn reserve(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id - 1
+    }
+
     /// Targets and sizes that are not settled, and all of them.
     pub fn unsettled(&self) -> (u64, u64) {
         let mut counts = (0, 0);

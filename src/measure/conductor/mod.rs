@@ -1,9 +1,14 @@
+//! The one who runs the sweep, and the tests of findings between its rounds.
+
+mod testing;
+
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
+use self::testing::Testing;
 use super::planner::Planner;
 use super::{Gate, samples};
 use crate::sample::{Pattern, Sample, Status};
@@ -53,6 +58,8 @@ pub struct Conductor<'a> {
     sweep: Option<Active>,
     /// the sweep that ended last, for re-measurements
     ended: Option<Active>,
+    /// the test of a finding that is running; a sweep waits for it
+    testing: Option<Testing>,
     lost: BTreeMap<usize, String>,
     next_probe: u64,
     born: Instant,
@@ -111,6 +118,7 @@ impl<'a> Conductor<'a> {
             knowledge: None,
             sweep: None,
             ended: None,
+            testing: None,
             lost: BTreeMap::new(),
             next_probe,
             born: Instant::now(),
@@ -133,16 +141,16 @@ impl<'a> Conductor<'a> {
         self.blemished
     }
 
-    /// Run until told to quit or, when `headless`, until the first sweep has ended.
+    /// Run until told to quit or, when `headless`, until the first sweep and the test under way have ended.
     pub fn run(&mut self, start: Option<Start>, headless: bool) {
         if let Some(start) = start {
             self.begin(start);
         }
         loop {
-            if headless && self.sweep.is_none() {
+            if headless && self.sweep.is_none() && self.testing.is_none() {
                 break;
             }
-            let measuring = self.sweep.as_ref().is_some_and(|active| !active.paused);
+            let measuring = self.testing.is_some() || self.sweep.as_ref().is_some_and(|active| !active.paused);
             let command = if measuring {
                 self.commands.try_recv().map_err(|error| error == TryRecvError::Disconnected)
             } else {
@@ -150,16 +158,19 @@ impl<'a> Conductor<'a> {
             };
             match command {
                 Ok(Command::Quit) => {
+                    self.end_test("left by the person");
                     self.end(Outcome::Aborted, "left by the person");
                     break;
                 }
                 Ok(command) => self.obey(command),
                 // Nobody can command any more: a screen that died. A headless sweep has none and goes on.
                 Err(true) if !headless => {
+                    self.end_test("the screen ended");
                     self.end(Outcome::Cut, "the screen ended");
                     break;
                 }
                 Err(true) if !measuring => break,
+                Err(_) if self.testing.is_some() => self.step_test(),
                 Err(_) if measuring => self.step(),
                 Err(_) => self.idle(),
             }
@@ -194,14 +205,21 @@ impl<'a> Conductor<'a> {
             Command::StartSweep { settings } => {
                 if self.sweep.is_some() {
                     self.notice("a sweep is running; abort it before starting another");
+                } else if self.testing.is_some() {
+                    self.notice("a test is running; abort it before starting a sweep");
                 } else {
                     self.begin(Start::new(settings));
                 }
             }
             Command::Pause => self.set_paused(true),
             Command::Continue => self.set_paused(false),
+            Command::Abort if self.testing.is_some() => self.end_test("aborted by the person"),
             Command::Abort => self.end(Outcome::Aborted, "aborted by the person"),
             Command::Remeasure { cells, bytes } => self.remeasure(&cells, bytes),
+            Command::RunTest { finding, test } => {
+                let like = self.sweep.as_ref().or(self.ended.as_ref()).map(|active| active.settings.clone());
+                self.test(&finding, &test, &like.unwrap_or_default());
+            }
             Command::Quit => {}
         }
     }
@@ -336,18 +354,21 @@ impl<'a> Conductor<'a> {
 
     /// False, with a state for each of its repeats, for a probe that cannot come to anything.
     fn worth_asking(&mut self, probe: &Probe) -> bool {
-        let lost = probe.ranks().into_iter().find_map(|rank| self.lost.get(&rank).map(|why| (rank, why.clone())));
         let hopeless = self.sweep.as_ref().is_some_and(|active| active.hung.get(&probe.target).is_some_and(|&times| times >= PATIENCE));
-        let end = if let Some((rank, why)) = lost {
-            End::Timeout(format!("rank {rank} is lost: {why}"))
+        let end = if let Some(why) = self.lost_of(probe) {
+            End::Timeout(why)
         } else if hopeless {
             End::Waived(format!("{PATIENCE} probes of these ranks timed out without one good repeat"))
         } else {
             return true;
         };
-        let report = ProbeReport { probe: probe.id, repeats: Vec::new(), root_seconds: Vec::new(), end };
-        self.done(probe, &report, false);
+        self.done(probe, &nothing(probe, end), false);
         false
+    }
+
+    /// Which of a probe's ranks is lost, if one is.
+    fn lost_of(&self, probe: &Probe) -> Option<String> {
+        probe.ranks().into_iter().find_map(|rank| self.lost.get(&rank).map(|why| format!("rank {rank} is lost: {why}")))
     }
 
     fn measure(&mut self, round: &[Probe], begin: f64) {
@@ -360,32 +381,7 @@ impl<'a> Conductor<'a> {
             timeout: active.planner.timeout(probe),
         };
         let orders: Vec<Order> = round.iter().map(order).collect();
-        let topology = self.engine.topology();
-        // The screen and the socket live on rank 0's host; probes between other hosts do not mind them.
-        let host = |rank: usize| topology.ranks.get(rank).map(|placement| placement.host.as_str());
-        let quiet = round.iter().flat_map(Probe::ranks).any(|rank| host(rank) == host(0));
-        if quiet {
-            self.gate.close();
-        }
-        let mut reports = Vec::new();
-        match self.engine.start(&orders) {
-            Ok(()) => {
-                let told = |reports: &[Report]| reports.iter().filter(|report| matches!(report, Report::Probe(_))).count();
-                while told(&reports) < round.len() {
-                    reports.extend(self.engine.poll(Duration::from_millis(50)));
-                }
-            }
-            Err(error) => {
-                let waived = |probe: &Probe| {
-                    let end = End::Waived(error.to_string());
-                    Report::Probe(ProbeReport { probe: probe.id, repeats: Vec::new(), root_seconds: Vec::new(), end })
-                };
-                reports.extend(round.iter().map(waived));
-            }
-        }
-        if quiet {
-            self.gate.open();
-        }
+        let reports = self.ask(&orders);
         let spent = self.now() - begin;
         let budget =
             self.sweep.as_ref().is_some_and(|active| active.settings.budget > 0.0 && active.spent + spent >= active.settings.budget);
@@ -400,6 +396,34 @@ impl<'a> Conductor<'a> {
                 other => self.take(other),
             }
         }
+    }
+
+    /// Start these at the same time and wait until each is told of.
+    fn ask(&mut self, orders: &[Order]) -> Vec<Report> {
+        let topology = self.engine.topology();
+        // The screen and the socket live on rank 0's host; probes between other hosts do not mind them.
+        let host = |rank: usize| topology.ranks.get(rank).map(|placement| placement.host.as_str());
+        let quiet = orders.iter().flat_map(|order| order.probe.ranks()).any(|rank| host(rank) == host(0));
+        if quiet {
+            self.gate.close();
+        }
+        let mut reports = Vec::new();
+        match self.engine.start(orders) {
+            Ok(()) => {
+                let told = |reports: &[Report]| reports.iter().filter(|report| matches!(report, Report::Probe(_))).count();
+                while told(&reports) < orders.len() {
+                    reports.extend(self.engine.poll(Duration::from_millis(50)));
+                }
+            }
+            Err(error) => {
+                let waived = |order: &Order| Report::Probe(nothing(&order.probe, End::Waived(error.to_string())));
+                reports.extend(orders.iter().map(waived));
+            }
+        }
+        if quiet {
+            self.gate.open();
+        }
+        reports
     }
 
     /// What came of a probe; `budget`: there is no time for more.
@@ -435,4 +459,9 @@ impl<'a> Conductor<'a> {
             Report::Probe(_) => {}
         }
     }
+}
+
+/// What is told of a probe that came to nothing.
+const fn nothing(probe: &Probe, end: End) -> ProbeReport {
+    ProbeReport { probe: probe.id, repeats: Vec::new(), root_seconds: Vec::new(), end }
 }
