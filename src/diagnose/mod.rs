@@ -7,7 +7,9 @@
 
 mod cause;
 mod claims;
+mod fans;
 mod finding;
+mod hardware;
 mod measured;
 pub mod next;
 mod rule;
