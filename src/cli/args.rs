@@ -192,7 +192,7 @@ pub enum Commands {
         format: Format,
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
-        /// Tab of the picture: topology, sweep, matrix, fits, fans or session
+        /// Tab of the picture: topology, sweep, matrix, fits, fans, findings or session
         #[arg(long, default_value = "matrix")]
         tab: String,
         /// Metric of the picture: bandwidth, `share_of_expected`, time, asymmetry, duplex (ratio) or spread

@@ -8,7 +8,9 @@
 mod cause;
 mod claims;
 pub mod compare;
+mod fans;
 mod finding;
+mod hardware;
 mod measured;
 pub mod next;
 mod rule;

@@ -1,6 +1,6 @@
 //! The rules, in the order in which they look: what explains most comes first.
 
-use super::{Claims, Finding, Measured, Silenced};
+use super::{Claims, Finding, Measured, Silenced, fans, hardware};
 use crate::fit::identify::Identified;
 
 /// What a rule sees, and what it may leave for later ones.
@@ -25,4 +25,19 @@ pub struct Rule {
 }
 
 /// All of them.
-pub const RULES: &[Rule] = &[];
+pub const RULES: &[Rule] = &[
+    // What the hardware says, where measurement agrees.
+    hardware::TRAINED,
+    hardware::MISSING,
+    hardware::UNUSED,
+    hardware::BAD,
+    hardware::UNEQUAL,
+    hardware::SHARED,
+    hardware::REDIRECT,
+    hardware::SEATS,
+    hardware::GROUP,
+    // What happens when several run at once.
+    fans::COLLAPSE,
+    fans::SCALING,
+    fans::DUPLEX,
+];

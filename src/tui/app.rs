@@ -1,6 +1,7 @@
 //! The screen without its terminal: records, keys and time in; frames and commands out.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -11,6 +12,7 @@ use super::draw::{HitMap, Scene, draw};
 use super::expected::Expected;
 use super::fans::Fans;
 use super::feed::Mode;
+use super::findings::Desk;
 use super::fits::{Book, SHARE, SHARE_RUNNING};
 use super::form::Form;
 use super::keys::{Action, Context};
@@ -20,7 +22,7 @@ use super::state::{Ask, Popup, Tab, Ui};
 use super::typing::Stroke;
 use super::update::{Effect, Facts, Play};
 use super::view::{Key, View};
-use crate::session::{Change, Event, Model, Record};
+use crate::session::{Change, Event, Model, Record, Running};
 use crate::topology::Efficiency;
 use crate::transport::Collector;
 
@@ -30,13 +32,15 @@ const CHUNK: usize = 32;
 
 /// Facts, what is derived from them, and where the person is.
 pub struct App {
-    pub model: Model,
+    /// shared with the thread that diagnoses it, while that reads it
+    pub model: Arc<Model>,
     pub ui: Ui,
     view: View,
     atlas: Atlas,
     expected: Expected,
     pub(super) fans: Fans,
     fits: Book,
+    pub(super) desk: Desk,
     /// records that came faster than frames can take them in
     backlog: VecDeque<Record>,
     /// what fitting may take of a frame; `None` for as long as it takes, for records too
@@ -67,13 +71,14 @@ impl App {
         let expected = Expected::of(&ui.form, &model, &view);
         let fits = Book::new(&model);
         Self {
-            model,
+            model: Arc::new(model),
             ui,
             view,
             atlas,
             expected,
             fans: Fans::default(),
             fits,
+            desk: Desk::new(efficiency),
             backlog: VecDeque::new(),
             share: Some(SHARE),
             look,
@@ -133,6 +138,7 @@ impl App {
     /// True while something moves by itself.
     pub fn lively(&self) -> bool {
         self.fitting()
+            || self.desk.busy()
             || !self.backlog.is_empty()
             || self.player.as_ref().map_or_else(|| super::draw::running(&self.model), Player::playing)
     }
@@ -148,7 +154,8 @@ impl App {
             return false;
         }
         if let Some(player) = &mut self.player {
-            player.load(records, &mut self.model);
+            self.desk.release();
+            player.load(records, Arc::make_mut(&mut self.model));
             if let Some(sweep) = &self.model.sweep {
                 self.ui.form = Form::new(&sweep.settings, vec![sweep.settings.mover]);
             }
@@ -156,6 +163,10 @@ impl App {
             return true;
         }
         self.backlog.extend(records);
+        if self.share.is_some() && self.desk.reads() {
+            // A little later: the thread that reads the model takes a second of a thousand ranks.
+            return false;
+        }
         let begun = Instant::now();
         let mut count = 0_usize;
         while let Some(record) = self.backlog.pop_front() {
@@ -173,7 +184,12 @@ impl App {
 
     /// Take in one record.
     pub fn apply(&mut self, record: &Record) {
-        let change = self.model.apply(record);
+        self.desk.release();
+        let before = self.model.lost.len();
+        let change = Arc::make_mut(&mut self.model).apply(record);
+        if self.model.lost.len() != before {
+            self.desk.changed();
+        }
         self.follow(&change);
     }
 
@@ -183,6 +199,7 @@ impl App {
         }
         self.fans.follow(change);
         self.fits.follow(change);
+        self.desk.follow(change);
         self.atlas.follow(&self.model, change);
         let key = self.key();
         if key == self.view.key && *change != Change::Cleared {
@@ -204,6 +221,7 @@ impl App {
     fn replaced(&mut self) {
         self.fans.forget();
         self.fits.forget();
+        self.desk.changed();
         self.atlas.forget();
         self.rebuild();
     }
@@ -212,8 +230,12 @@ impl App {
     pub fn tick(&mut self, seconds: f64) -> bool {
         let mut changed = self.ui.tick(seconds) || self.fitting();
         self.fits.tick(seconds);
+        changed |= self.desk.tick(seconds, self.model.world(), self.busy());
         if let Some(mut player) = self.player.take() {
-            let moved = player.tick(seconds, &mut self.model);
+            if player.playing() {
+                self.desk.release();
+            }
+            let moved = player.tick(seconds, Arc::make_mut(&mut self.model));
             self.player = Some(player);
             changed |= self.moved(&moved);
         }
@@ -229,13 +251,28 @@ impl App {
         true
     }
 
+    /// True while samples come in.
+    fn busy(&self) -> bool {
+        let measures = self.model.sweep.as_ref().is_some_and(|sweep| sweep.running == Running::Measuring);
+        self.player.as_ref().map_or(measures || !self.backlog.is_empty(), Player::playing)
+    }
+
     /// Draw a frame, and remember what lies where.
     pub fn draw(&mut self, buf: &mut Buffer) {
+        self.desk.settle(&self.model, self.busy(), self.share.is_none());
+        self.ui.findings.follow(self.desk.told());
         if self.ui.tab == Tab::Topology {
             self.atlas.settle(&self.model, self.view.key, &mut self.ui.topology);
             if !self.ui.topology.greeted {
-                let facts =
-                    Facts { model: &self.model, atlas: &self.atlas, view: &self.view, fans: &self.fans, fits: &self.fits, mode: self.mode };
+                let facts = Facts {
+                    model: &self.model,
+                    atlas: &self.atlas,
+                    view: &self.view,
+                    fans: &self.fans,
+                    fits: &self.fits,
+                    desk: &self.desk,
+                    mode: self.mode,
+                };
                 self.ui.topology.greet(&facts, &mut self.ui.matrix);
                 self.atlas.settle(&self.model, self.view.key, &mut self.ui.topology);
             }
@@ -262,6 +299,7 @@ impl App {
             expected: &self.expected,
             fans: &self.fans,
             fits: &self.fits,
+            desk: &self.desk,
             ui: &self.ui,
             look: &self.look,
             mode: self.mode,
@@ -276,8 +314,15 @@ impl App {
         let effect = match input {
             Input::Key(key) if key.kind != KeyEventKind::Release => self.key_pressed(*key),
             Input::Mouse(mouse) => {
-                let facts =
-                    Facts { model: &self.model, atlas: &self.atlas, view: &self.view, fans: &self.fans, fits: &self.fits, mode: self.mode };
+                let facts = Facts {
+                    model: &self.model,
+                    atlas: &self.atlas,
+                    view: &self.view,
+                    fans: &self.fans,
+                    fits: &self.fits,
+                    desk: &self.desk,
+                    mode: self.mode,
+                };
                 match self.ui.mouse(mouse, &facts, &self.hits) {
                     Some(effect) => effect,
                     None => return Reaction { changed: false, effect: Effect::Nothing },
@@ -319,7 +364,8 @@ impl App {
             self.ui.say("only a recorded session can be played", false);
             return;
         };
-        let model = &mut self.model;
+        self.desk.release();
+        let model = Arc::make_mut(&mut self.model);
         let moved = match play {
             Play::Toggle => player.toggle(model),
             Play::Step { forward } => player.step(forward, model),
@@ -351,7 +397,15 @@ impl App {
         let Some(action) = self.action_of(key) else { return Effect::Nothing };
         // A word to the person goes with their next key.
         self.ui.notice = None;
-        let facts = Facts { model: &self.model, atlas: &self.atlas, view: &self.view, fans: &self.fans, fits: &self.fits, mode: self.mode };
+        let facts = Facts {
+            model: &self.model,
+            atlas: &self.atlas,
+            view: &self.view,
+            fans: &self.fans,
+            fits: &self.fits,
+            desk: &self.desk,
+            mode: self.mode,
+        };
         self.ui.update(action, &facts, &self.hits)
     }
 
@@ -365,6 +419,7 @@ impl App {
             Tab::Matrix => Some(Context::Matrix),
             Tab::Fits => Some(Context::Fits),
             Tab::Fans => Some(Context::Fans),
+            Tab::Findings => Some(Context::Findings),
             Tab::Session => None,
         };
         let recorded = (self.mode == Mode::Recorded).then_some(Context::Recorded);

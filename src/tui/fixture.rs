@@ -1,5 +1,6 @@
 //! Sessions for tests, built from events as a job would emit them.
 
+mod found;
 mod machine;
 
 use std::collections::BTreeMap;
@@ -8,6 +9,7 @@ use crossterm::event::{Event as Input, KeyEvent};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+pub use found::{found, narrow};
 pub use machine::{boxed, boxes, switched};
 
 use super::keys::Key;
@@ -335,7 +337,8 @@ pub fn app((header, records): Session, tab: Tab, level: Level, mode: Mode) -> Ap
         vec![MoverKind::MpiSendrecv, MoverKind::MpiPut],
     );
     let mut app = App::new(Model::new(header), ui, look, mode, &crate::topology::Efficiency::default());
-    // Tests do not race the clock.
+    // Tests do not race the clock, and find nothing unless they say what.
+    app.desk.hold(None);
     app.share = None;
     app.take(records);
     app.ui.notice = None;

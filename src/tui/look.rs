@@ -11,6 +11,7 @@ use super::keys::{Action, Keymap};
 use super::theme::{Theme, Themes};
 use super::view::Rates;
 use super::widgets::curve::{self, CurveView, Point};
+use crate::diagnose::Severity;
 use crate::ramp::Level;
 use crate::session::SizeCell;
 
@@ -127,6 +128,18 @@ impl Look {
     }
     pub fn error(&self) -> Style {
         self.on_any_ground(self.theme.style("state.error"))
+    }
+    /// The mark and the amount of a finding.
+    pub fn finding(&self, severity: Severity) -> Style {
+        self.on_any_ground(match severity {
+            Severity::Problem => self.theme.style("finding.problem"),
+            Severity::Warning => self.theme.style("finding.warning"),
+            Severity::Note => self.theme.style("finding.note"),
+        })
+    }
+    /// What the chosen finding is of, on other tabs.
+    pub fn lit(&self) -> Style {
+        self.on_any_ground(self.theme.style("finding.lit"))
     }
     pub fn own(&self) -> Style {
         self.on_any_ground(self.theme.style("log.own"))

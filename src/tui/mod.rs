@@ -6,6 +6,7 @@ mod draw;
 mod expected;
 mod fans;
 mod feed;
+mod findings;
 mod fits;
 #[cfg(test)]
 mod fixture;
@@ -62,8 +63,11 @@ pub fn picture(model: &Model, ui: &Ui, look: &Look, efficiency: &Efficiency, wid
     if ui.tab == Tab::Fits {
         book.settle(model, &mut ui.fits, None);
     }
+    let told = findings::Told::of(&crate::session::measured(model, efficiency));
+    let desk = findings::Desk::holding(efficiency, told);
+    ui.findings.follow(desk.told());
     if ui.tab == Tab::Topology {
-        let facts = update::Facts { model, atlas: &atlas, view: &view, fans: &fans, fits: &book, mode: Mode::Live };
+        let facts = update::Facts { model, atlas: &atlas, view: &view, fans: &fans, fits: &book, desk: &desk, mode: Mode::Live };
         ui.topology.greet(&facts, &mut ui.matrix);
         atlas.settle(model, view.key, &mut ui.topology);
     }
@@ -74,6 +78,7 @@ pub fn picture(model: &Model, ui: &Ui, look: &Look, efficiency: &Efficiency, wid
         expected: &expected,
         fans: &fans,
         fits: &book,
+        desk: &desk,
         ui: &ui,
         look,
         mode: Mode::Live,

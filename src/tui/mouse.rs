@@ -4,6 +4,7 @@ use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::{Position, Rect};
 
 use super::draw::HitMap;
+use super::findings::FindingsSight;
 use super::form::Field;
 use super::keys::Action;
 use super::state::{Popup, Tab, Ui};
@@ -26,7 +27,7 @@ impl Ui {
                 if let Some(share) = hits.slider.and_then(|slider| along(slider, at)) {
                     return Some(Effect::Play(Play::Seek(share)));
                 }
-                let start = self.pressed?;
+                let start = self.pressed.filter(|_| self.tab == Tab::Matrix)?;
                 let cell = cell_under(facts, hits, at)?;
                 if cell == self.matrix.cursor {
                     return None;
@@ -111,11 +112,31 @@ impl Ui {
             }
             return Some(Effect::Nothing);
         }
+        if let Some((_, entry)) = hits.findings.iter().find(|(area, _)| area.contains(at)) {
+            // A second click goes to its pairs.
+            let again = self.findings.lit && self.findings.at == *entry && self.findings.sight == FindingsSight::Findings;
+            if again {
+                return Some(self.update(Action::ShowCells, facts, hits));
+            }
+            if let Some(told) = facts.desk.told() {
+                self.findings.go(*entry, told);
+            }
+            return Some(Effect::Nothing);
+        }
+        if let Some((_, action)) = hits.actions.iter().find(|(area, _)| area.contains(at)) {
+            return Some(self.update(*action, facts, hits));
+        }
         if let Some((_, fan)) = hits.fans.iter().find(|(area, _)| area.contains(at)) {
             self.fans.look_at(*fan, facts.fans);
             return Some(Effect::Nothing);
         }
         let cell = cell_under(facts, hits, at)?;
+        if self.tab == Tab::Findings {
+            // The finding that a pair belongs to, if there is one.
+            let told = facts.desk.told()?;
+            self.findings.choose(told.at_cell(cell)?.0, told);
+            return Some(Effect::Nothing);
+        }
         let panel = &mut self.matrix;
         panel.pinned = !(panel.pinned && panel.cursor == cell && panel.anchor.is_none());
         panel.anchor = None;
@@ -145,7 +166,9 @@ impl Ui {
             self.topology.put(turn(self.topology.at, facts.atlas.rows().len().saturating_sub(1)));
         } else if self.tab == Tab::Fits {
             self.fits.go(turn(self.fits.at, facts.fits.shown().saturating_sub(1)));
-        } else if self.tab == Tab::Fans {
+        } else if let Some((_, most)) = hits.detail.filter(|(area, _)| area.contains(at)) {
+            self.findings.scroll = turn(self.findings.scroll, most);
+        } else if matches!(self.tab, Tab::Fans | Tab::Findings) {
             return Some(self.update(if down { Action::Down } else { Action::Up }, facts, hits));
         } else if self.tab == Tab::Sweep {
             self.form.scroll = turn(self.form.scroll, facts.model.world().saturating_sub(hits.placement_rows));

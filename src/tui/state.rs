@@ -1,6 +1,7 @@
 //! Where the person is: tab, cursor, what is typed, what lies on top. No facts of the session.
 
 use super::atlas::{Atlas, Grouping, TopologyPanel};
+use super::findings::FindingsPanel;
 use super::fits::Column;
 use super::form::Form;
 use super::typing::Typing;
@@ -17,12 +18,13 @@ pub enum Tab {
     Matrix,
     Fits,
     Fans,
+    Findings,
     Session,
 }
 
 impl Tab {
     /// All tabs, left to right.
-    pub const ALL: [Self; 6] = [Self::Topology, Self::Sweep, Self::Matrix, Self::Fits, Self::Fans, Self::Session];
+    pub const ALL: [Self; 7] = [Self::Topology, Self::Sweep, Self::Matrix, Self::Fits, Self::Fans, Self::Findings, Self::Session];
 
     /// The digit that opens it.
     pub const fn number(self) -> u8 {
@@ -32,6 +34,7 @@ impl Tab {
             Self::Matrix => 3,
             Self::Fits => 4,
             Self::Fans => 5,
+            Self::Findings => 6,
             Self::Session => 8,
         }
     }
@@ -44,7 +47,18 @@ impl Tab {
             Self::Matrix => "Matrix",
             Self::Fits => "Fits",
             Self::Fans => "Fans",
+            Self::Findings => "Findings",
             Self::Session => "Session",
+        }
+    }
+
+    /// The same where the line is short.
+    pub const fn short(self) -> &'static str {
+        match self {
+            Self::Topology => "Topo",
+            Self::Findings => "Found",
+            Self::Session => "Log",
+            other => other.title(),
         }
     }
 
@@ -209,6 +223,7 @@ pub struct Ui {
     pub form: Form,
     pub fits: FitsPanel,
     pub fans: FansPanel,
+    pub findings: FindingsPanel,
     pub session: SessionPanel,
     /// the last one is on top
     pub popups: Vec<Popup>,
@@ -233,6 +248,7 @@ impl Ui {
             form: Form::new(settings, movers),
             fits: FitsPanel::default(),
             fans: FansPanel::default(),
+            findings: FindingsPanel::default(),
             session: SessionPanel::default(),
             popups: Vec::new(),
             notice: None,
@@ -252,7 +268,7 @@ impl Ui {
             Tab::Sweep => self.form.typing.as_mut(),
             Tab::Fits => self.fits.typing.as_mut(),
             Tab::Topology => self.topology.typing.as_mut(),
-            Tab::Matrix | Tab::Fans | Tab::Session => None,
+            Tab::Matrix | Tab::Fans | Tab::Findings | Tab::Session => None,
         }
     }
 

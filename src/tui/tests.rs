@@ -243,7 +243,7 @@ fn help_tells_every_key_once() {
         press(&mut app, "down");
     }
     for action in super::keys::Action::ALL {
-        let hidden = matches!(action.name(), "tab_6" | "tab_7");
+        let hidden = matches!(action.name(), "tab_7");
         assert_eq!(page.contains(action.doc()), !hidden, "{action:?}");
     }
     press(&mut app, "esc");
@@ -277,7 +277,7 @@ proptest! {
     fn no_size_and_no_key_breaks_the_screen(
         sizes in prop::collection::vec((1_u16..130, 1_u16..60), 1..6),
         keys in prop::collection::vec(prop::sample::select(
-            "1 1 2 3 4 5 8 f t j k h l up down left right enter space esc m p s S x z v r R n o O / 0 f J K ? q y A T tab shift-tab g G page-up page-down + - [ ] { } < > backspace".split(' ').collect::<Vec<_>>()
+            "1 1 2 3 4 5 6 8 f t j k h l up down left right enter space esc m p s S x z v r R n o O / 0 f J K ? q y A T tab shift-tab g G page-up page-down + - [ ] { } < > backspace".split(' ').collect::<Vec<_>>()
         ), 0..40),
         points in prop::collection::vec((0_u16..130, 0_u16..60, 0_u8..5), 0..10),
         which in 0..8,
@@ -285,6 +285,9 @@ proptest! {
         let session = match which { 0 => b70(), 1 => three(), 4 => fans(), 5 => protocols(), 6 => boxed(), 7 => switched(), 2 => (header("empty", &[]), Vec::new()), _ => (header("one", &["a"]), Vec::new()) };
         let mode = if keys.len() % 2 == 0 { Mode::Live } else { Mode::Recorded };
         let mut app = app(session, Tab::Matrix, Level::TrueColor, mode);
+        if which < 2 {
+            app.desk.hold(Some(super::fixture::found()));
+        }
         for (i, key) in keys.iter().enumerate() {
             press(&mut app, key);
             let (width, height) = sizes[i % sizes.len()];
@@ -418,7 +421,9 @@ fn facts_that_do_not_fit_scroll() {
 fn pictures() {
     let folder = std::env::var("PICTURES").unwrap();
     let only = std::env::var("ONLY").unwrap_or_default();
-    let sessions: [(&str, fn() -> _); 13] = [
+    let sessions: [(&str, fn() -> _); 15] = [
+        ("found", b70),
+        ("narrow", boxed),
         ("box", boxed),
         ("boxes", || boxes(2)),
         ("switched", switched),
@@ -443,6 +448,11 @@ fn pictures() {
                     continue;
                 }
                 let mut app = app(session(), tab, level, Mode::Live);
+                app.desk.hold(match name {
+                    "found" => Some(super::fixture::found()),
+                    "narrow" => Some(super::fixture::narrow()),
+                    _ => None,
+                });
                 press(&mut app, &std::env::var("KEYS").unwrap_or_default());
                 let (look, _) = super::Look::new(theme, std::collections::BTreeMap::new(), level, None).unwrap();
                 app.set_look(look);
@@ -512,6 +522,24 @@ fn screens_look_as_they_did() {
                 format!("{name}-{}-{width}x{height}-{level:?}", tab.title().to_lowercase()),
                 styled(&frame(&mut app, width, height))
             );
+        }
+    }
+    for (name, session, told, keys) in [
+        ("found", b70 as fn() -> _, super::fixture::found as fn() -> _, ""),
+        ("found-lit", b70, super::fixture::found, "m"),
+        ("found-link", boxed, super::fixture::narrow, "r"),
+    ] {
+        for ((width, height), level) in
+            sizes.into_iter().flat_map(|size| [Level::TrueColor, Level::Ansi256, Level::Ansi16, Level::None].map(|level| (size, level)))
+        {
+            if level != Level::TrueColor && width != 80 {
+                continue;
+            }
+            let mut app = app(session(), Tab::Findings, level, Mode::Live);
+            app.desk.hold(Some(told()));
+            frame(&mut app, width, height);
+            press(&mut app, keys);
+            insta::assert_snapshot!(format!("{name}-{width}x{height}-{level:?}"), styled(&frame(&mut app, width, height)));
         }
     }
     for (name, session) in [("b70", b70 as fn() -> _), ("three", three as fn() -> _)] {

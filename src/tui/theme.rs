@@ -22,7 +22,7 @@ const BUILT_IN: [(&str, &str); 4] = [
 ];
 
 /// Every scope that the program asks for.
-pub const SCOPES: [&str; 28] = [
+pub const SCOPES: [&str; 32] = [
     "ui",
     "ui.text",
     "ui.text.dim",
@@ -51,6 +51,10 @@ pub const SCOPES: [&str; 28] = [
     "curve.break",
     "curve.other",
     "curve.back",
+    "finding.problem",
+    "finding.warning",
+    "finding.note",
+    "finding.lit",
 ];
 
 /// A theme that cannot be used at all.

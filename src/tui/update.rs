@@ -4,6 +4,7 @@ use super::atlas::{Atlas, Grouping};
 use super::draw::{HitMap, guess, running};
 use super::fans::Fans;
 use super::feed::Mode;
+use super::findings::Desk;
 use super::fits::Book;
 use super::form::Field;
 use super::keys::Action;
@@ -55,6 +56,7 @@ pub struct Facts<'a> {
     pub view: &'a View,
     pub fans: &'a Fans,
     pub fits: &'a Book,
+    pub desk: &'a Desk,
     pub mode: Mode,
 }
 
@@ -88,8 +90,9 @@ impl Ui {
             Action::Tab3 => self.tab = Tab::Matrix,
             Action::Tab4 => self.tab = Tab::Fits,
             Action::Tab5 => self.tab = Tab::Fans,
+            Action::Tab6 => self.tab = Tab::Findings,
             Action::Tab8 => self.tab = Tab::Session,
-            Action::Tab6 | Action::Tab7 => {
+            Action::Tab7 => {
                 self.say(format!("this version has no {}", action.doc().to_lowercase()), false);
             }
             Action::NextTab => self.tab = self.tab.beside(true),
@@ -136,6 +139,7 @@ impl Ui {
                 Tab::Matrix => self.update_matrix(other, facts, hits),
                 Tab::Fits => self.fits.update(other, facts.fits, hits),
                 Tab::Fans => self.fans.update(other, facts.fans, hits),
+                Tab::Findings => return self.update_findings(other, facts, hits),
                 Tab::Session => self.update_session(other, facts.model, hits),
             },
         }
@@ -162,6 +166,7 @@ impl Ui {
             }
             self.matrix.anchor = None;
             self.matrix.pinned = false;
+            self.findings.lit = false;
         }
     }
 
@@ -325,19 +330,14 @@ impl Ui {
             Action::Zoom => panel.zoom = panel.zoom.next(),
             Action::Select => panel.anchor = if panel.anchor.is_none() { Some(panel.cursor) } else { None },
             Action::NextSuspect => {
-                let mut suspects = facts.view.insight.suspects();
-                for (rank, way, best) in facts.atlas.slow_ranks() {
-                    let pair = way.pair(rank, best.other);
-                    if suspects.len() < SUSPECTS && !suspects.contains(&pair) {
-                        suspects.push(pair);
-                    }
-                }
+                let suspects = suspects(facts);
                 if !suspects.is_empty() {
                     let next = panel.suspect.map_or(0, |last| (last + 1) % suspects.len());
                     panel.put(suspects[next], world);
                     panel.suspect = Some(next);
                 }
             }
+            Action::ShowFinding => self.show_finding(facts),
             Action::SamplesUp => panel.scroll = panel.scroll.saturating_sub(1),
             Action::SamplesDown => panel.scroll = (panel.scroll + 1).min(hits.samples.map_or(0, |(_, most)| most)),
             _ => {}
@@ -369,6 +369,27 @@ impl Ui {
             _ => {}
         }
     }
+}
+
+/// Pairs worth a look, most urgent first: one of each finding, or what stands out where nothing is found yet.
+fn suspects(facts: &Facts<'_>) -> Vec<(usize, usize)> {
+    let mut suspects: Vec<(usize, usize)> = Vec::new();
+    if let Some(told) = facts.desk.speaks(facts.model, facts.view.key) {
+        for cell in told.findings().iter().filter_map(|finding| finding.cells.first().copied()) {
+            if suspects.len() < SUSPECTS && !suspects.contains(&cell) {
+                suspects.push(cell);
+            }
+        }
+        return suspects;
+    }
+    suspects = facts.view.insight.suspects();
+    for (rank, way, best) in facts.atlas.slow_ranks() {
+        let pair = way.pair(rank, best.other);
+        if suspects.len() < SUSPECTS && !suspects.contains(&pair) {
+            suspects.push(pair);
+        }
+    }
+    suspects
 }
 
 /// The first rank of the next host, or of this one or the one before; eight ranks further where there is one host.

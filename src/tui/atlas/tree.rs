@@ -159,6 +159,21 @@ impl Tree {
         }
     }
 
+    /// The device whose link a hop of a host is, as routes name it: of its two ends the one further from the processor.
+    pub fn of_hop(&self, topology: &Topology, host: &str, hop: &str) -> Option<u32> {
+        let host = topology.hardware.iter().position(|hardware| hardware.host == host)?;
+        let ends: Vec<String> = hop.split(" → ").map(super::short).collect();
+        let is = |node: &Node| {
+            let named =
+                |end: &String| node.name.strip_prefix(end.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(" port "));
+            node.host == Some(host) && ends.iter().any(named)
+        };
+        let own = |kind| self.nodes.iter().position(|node: &Node| node.kind == kind && node.host == Some(host));
+        let found =
+            self.nodes.iter().enumerate().filter(|(_, node)| is(node)).max_by_key(|(at, node)| (node.depth, std::cmp::Reverse(*at)));
+        found.map(|(at, _)| at).or_else(|| own(NodeKind::Host)).map(|at| at as u32)
+    }
+
     /// True if nobody told anything.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()

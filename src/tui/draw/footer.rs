@@ -72,6 +72,19 @@ pub fn actions(scene: &Scene<'_>) -> Vec<(Action, &'static str)> {
             (Action::NextSize, "size"),
             (Action::SamplesDown, "peers"),
         ]),
+        Tab::Findings => {
+            let next = scene.desk.told().and_then(|told| told.get(scene.ui.findings.at)).and_then(|finding| finding.next.as_ref());
+            if next.is_some_and(|next| next.cannot.is_empty()) && !recorded {
+                actions.push((Action::RunTest, "run the test"));
+            }
+            actions.extend([
+                (Action::ShowCells, "pairs"),
+                (Action::ShowHop, "link"),
+                (Action::ShowSilenced, "held back"),
+                (Action::Down, "next"),
+                (Action::SamplesDown, "more"),
+            ]);
+        }
         Tab::Session => actions.extend([(Action::Right, "next rank"), (Action::Up, "older"), (Action::SamplesDown, "facts")]),
     }
     if recorded {

@@ -9,6 +9,7 @@ use super::{HitMap, Scene};
 use crate::session::{Outcome, Running, SweepState};
 use crate::sweep::Probe;
 use crate::tui::feed::Mode;
+use crate::tui::findings::Told;
 use crate::tui::keys::Action;
 use crate::tui::state::Tab;
 use crate::units::{format_duration, plain};
@@ -109,17 +110,36 @@ fn state_of(scene: &Scene<'_>, sweep: &SweepState, richness: usize) -> Span<'sta
 pub fn tab_line(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
     let look = scene.look;
     let mut x = 0;
+    let whole: usize = Tab::ALL.into_iter().map(|tab| one_tab(scene, tab, false).width()).sum();
+    let short = whole > usize::from(area.width);
     for tab in Tab::ALL {
-        let active = tab == scene.ui.tab;
-        let text = format!("{}{} {} ", if active { "▸" } else { " " }, tab.number(), tab.title());
-        let line = Line::from(span(text, if active { look.tab_active() } else { look.tab() }));
+        let line = one_tab(scene, tab, short);
         let width = line.width() as u16;
         put_at(buf, area, x, 0, &line);
         hits.tabs.push((Rect { x: area.x + x, width, ..area }.intersection(area), tab));
         x += width;
     }
     let help = format!("{} help ", look.key_of(Action::Help));
-    put_right(buf, area, 0, &Line::from(span(help, look.dim())));
+    if usize::from(x) + super::text::width(&help) <= usize::from(area.width) {
+        put_right(buf, area, 0, &Line::from(span(help, look.dim())));
+    }
+}
+
+/// `▸6 Findings 3 `: a tab's number and name, and how many findings ask for something to be done.
+fn one_tab(scene: &Scene<'_>, tab: Tab, short: bool) -> Line<'static> {
+    let look = scene.look;
+    let active = tab == scene.ui.tab;
+    let style = if active { look.tab_active() } else { look.tab() };
+    let title = if short { tab.short() } else { tab.title() };
+    let mut spans = vec![span(format!("{}{} {title}", if active { "▸" } else { " " }, tab.number()), style)];
+    let grave = scene.desk.told().map_or(0, Told::grave);
+    if tab == Tab::Findings && grave > 0 {
+        spans.push(span(format!(" {grave}"), look.warn()));
+    }
+    if !short {
+        spans.push(span(" ", style));
+    }
+    Line::from(spans)
 }
 
 /// What was told last, or the keys that matter here.

@@ -9,10 +9,13 @@ use super::{HitMap, Scene, route, standout};
 use crate::sample::{Pattern, Status};
 use crate::session::{Shot, SizeCell};
 use crate::sweep::Enough;
+use crate::tui::findings::mark;
 use crate::units::{format_seconds, format_size, plain};
 
 /// Columns of the names.
 const NAMES: usize = 10;
+/// Lines of a finding.
+const FINDING: usize = 2;
 /// Rows of the size curve that are worth drawing.
 const CURVE: std::ops::RangeInclusive<u16> = 4..=9;
 
@@ -97,6 +100,9 @@ fn brief_why(scene: &Scene<'_>) -> Line<'static> {
     if let Some(size) = measured(scene) {
         spans.extend(state(scene, size));
         spans.push(Span::raw("  "));
+    }
+    if let Some((at, found)) = scene.desk.told().and_then(|told| told.at_cell((from, to))) {
+        spans.push(span(format!("{} finding {}  ", mark(found.severity), at + 1), look.finding(found.severity)));
     }
     let way = route::brief(scene);
     if way.is_empty() {
@@ -189,10 +195,11 @@ fn facts(scene: &Scene<'_>, columns: usize) -> Vec<Line<'static>> {
         let share = size.bandwidth() / typical;
         let style = if share < 0.8 { look.warn() } else { look.text() };
         lines.push(row("typical", vec![span(cut(&format!("{share:.2} × {}", rates.text(typical)), room), style)]));
-        if share < 0.8 {
+        if share < 0.8 && scene.desk.speaks(scene.model, key).is_none() {
             lines.extend(standout::about(scene, (from, to), columns));
         }
     }
+    lines.extend(finding(scene, columns));
     if let Some(size) = size.filter(|size| !size.shots.is_empty()) {
         let messages = size.shots.last().map_or(0, |shot| shot.messages);
         let take = if size.take > 0 { format!(" · take {}", size.take) } else { String::new() };
@@ -211,6 +218,22 @@ fn facts(scene: &Scene<'_>, columns: usize) -> Vec<Line<'static>> {
         lines.push(Line::from(span(" start a sweep to measure", look.dim())));
     }
     lines
+}
+
+/// The finding that the pair belongs to, in two lines at most.
+fn finding(scene: &Scene<'_>, columns: usize) -> Vec<Line<'static>> {
+    let look = scene.look;
+    let Some((at, found)) = scene.desk.told().and_then(|told| told.at_cell(scene.ui.matrix.cursor)) else { return Vec::new() };
+    let head = format!(" {} finding {}  ", mark(found.severity), at + 1);
+    let indent = super::text::width(&head);
+    let lines = wrap(&plain(&found.title), columns.saturating_sub(indent + 1));
+    let more = lines.len() > FINDING;
+    let told = lines.into_iter().take(FINDING).enumerate().map(|(row, line)| {
+        let first = if row == 0 { head.clone() } else { " ".repeat(indent) };
+        let line = if more && row + 1 == FINDING { cut(&format!("{line} …"), columns.saturating_sub(indent)) } else { line };
+        Line::from(vec![span(first, look.finding(found.severity)), span(line, look.text())])
+    });
+    told.collect()
 }
 
 fn state(scene: &Scene<'_>, size: &SizeCell) -> Vec<Span<'static>> {

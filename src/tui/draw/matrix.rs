@@ -5,9 +5,15 @@ use ratatui::layout::Rect;
 
 use super::text::put;
 use super::{HitMap, Scene, inspector, standout};
+use crate::diagnose::Finding;
 use crate::matrix::Metric;
-use crate::tui::widgets::matrix::{self, MatrixView};
+use crate::tui::findings::mark;
+use crate::tui::state::MatrixPanel;
+use crate::tui::widgets::matrix::{self, Lit, MatrixView, Zoom};
 use crate::units::{format_ranks, format_size};
+
+/// No pair is there.
+const NOWHERE: (usize, usize) = (usize::MAX, usize::MAX);
 
 /// Draw the tab.
 pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
@@ -41,8 +47,18 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
     matrix(scene, buf, Rect { height: left.height - words, ..left }, hits);
 }
 
+/// The matrix alone, the chosen finding's pairs marked, without a cursor.
+pub fn draw_marked(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
+    let panel = MatrixPanel { cursor: NOWHERE, anchor: None, zoom: Zoom::Fit, ..scene.ui.matrix.clone() };
+    let lit = scene.desk.told().and_then(|told| Some((scene.ui.findings.at, told.get(scene.ui.findings.at)?)));
+    draw_with(scene, &panel, lit, buf, area, hits);
+}
+
 fn matrix(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
-    let panel = &scene.ui.matrix;
+    draw_with(scene, &scene.ui.matrix, scene.ui.findings.lit(scene.desk.told()), buf, area, hits);
+}
+
+fn draw_with(scene: &Scene<'_>, panel: &MatrixPanel, lit: Option<(usize, &Finding)>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
     let key = scene.view.key;
     let bytes = if key.metric == Metric::SmallTime { key.small } else { key.bytes };
     let what = if bytes == 0 { "nothing measured yet".to_owned() } else { format_size(bytes) };
@@ -56,6 +72,10 @@ fn matrix(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
         title.push(format!("lost {}", format_ranks(&lost)));
     }
     let found = scene.view.insight.findings();
+    let told = scene.desk.speaks(scene.model, key);
+    let slow = told.map_or((&found.senders, &found.receivers), |told| (&told.slow.0, &told.slow.1));
+    let name = lit.map_or_else(String::new, |(at, _)| format!("finding {}", at + 1));
+    let cells = lit.and_then(|(at, finding)| Some((scene.desk.told()?.lit(at), mark(finding.severity))));
     let view = MatrixView {
         grid: &scene.view.grid,
         pattern: key.pattern,
@@ -67,7 +87,8 @@ fn matrix(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
         zoom: panel.zoom,
         title: &title,
         lost: &lost,
-        slow: (&found.senders, &found.receivers),
+        slow: (slow.0, slow.1),
+        lit: cells.map(|(cells, mark)| Lit { cells, mark, name: &name }),
         focused: false,
         theme: &scene.look.theme,
     };

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! toposcope  NAME  8 ranks · 1 host · mpi            ● peer 0→1 64 MiB  ━━━╌╌╌  61 %   0:11 left   header::first_line
-//!  1 Topology  2 Sweep ▸3 Matrix  4 Fits  5 Fans  8 Session                                          ? help    header::tab_line
+//!  1 Topology  2 Sweep ▸3 Matrix  4 Fits  5 Fans  6 Findings 3  8 Session                                        ? help    header::tab_line
 //! ╭ topology | sweep | matrix | fits | fans | session ──────────────╮╭ estimate | pair | fan | log ───────╮
 //! │                                                      ││                                    │   one file a tab
 //! ╰──────────────────────────────────────────────────────╯╰────────────────────────────────────╯
@@ -12,6 +12,8 @@
 mod classes;
 mod fan;
 mod fans;
+mod finding;
+mod findings;
 mod fit_detail;
 mod fits;
 mod footer;
@@ -37,8 +39,10 @@ use super::atlas::Atlas;
 use super::expected::Expected;
 use super::fans::Fans;
 use super::feed::Mode;
+use super::findings::Desk;
 use super::fits::{Book, Column};
 use super::form::Field;
+use super::keys::Action;
 use super::look::Look;
 use super::player::Player;
 use super::state::{Tab, Ui};
@@ -58,6 +62,7 @@ pub struct Scene<'a> {
     pub expected: &'a Expected,
     pub fans: &'a Fans,
     pub fits: &'a Book,
+    pub desk: &'a Desk,
     pub ui: &'a Ui,
     pub look: &'a Look,
     pub mode: Mode,
@@ -101,6 +106,12 @@ pub struct HitMap {
     pub fans: Vec<(Rect, usize)>,
     /// list of a fan's peers, and its largest scroll
     pub peers: Option<(Rect, usize)>,
+    /// findings, or alarms held back
+    pub findings: Vec<(Rect, usize)>,
+    /// what is told of one, and its largest scroll
+    pub detail: Option<(Rect, usize)>,
+    /// words that stand for a key
+    pub actions: Vec<(Rect, Action)>,
     /// list of samples, and its largest scroll
     pub samples: Option<(Rect, usize)>,
     /// facts of the session, and their largest scroll
@@ -132,6 +143,7 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect) -> HitMap {
         Tab::Matrix => matrix::draw(scene, buf, body, &mut hits),
         Tab::Fits => fits::draw(scene, buf, body, &mut hits),
         Tab::Fans => fans::draw(scene, buf, body, &mut hits),
+        Tab::Findings => findings::draw(scene, buf, body, &mut hits),
         Tab::Session => session::draw(scene, buf, body, &mut hits),
     }
     header::last_line(scene, buf, row(area.height - 1));

@@ -36,6 +36,7 @@ fn help_lines(look: &Look) -> Vec<Line<'static>> {
         (Context::Matrix, "Matrix tab"),
         (Context::Fits, "Fits tab"),
         (Context::Fans, "Fans tab"),
+        (Context::Findings, "Findings tab"),
         (Context::Recorded, "recorded session"),
     ] {
         lines.push(Line::from(span(heading, look.title())));
@@ -59,7 +60,7 @@ fn help_lines(look: &Look) -> Vec<Line<'static>> {
 
 /// False for what this version has a key for, but no tab.
 const fn exists(action: Action) -> bool {
-    !matches!(action, Action::Tab6 | Action::Tab7)
+    !matches!(action, Action::Tab7)
 }
 
 fn help(look: &Look, buf: &mut Buffer, area: Rect, scroll: usize, hits: &mut HitMap) {

@@ -8,6 +8,7 @@ use super::Scene;
 use super::text::{cut, fit, left, panel, put, right, span, wrap};
 use crate::topology::{Doubt, Flag, Hop, HopKind, Route};
 use crate::tui::atlas::{SLOW, short};
+use crate::tui::findings::mark;
 use crate::units::plain;
 
 /// Columns of a rate.
@@ -103,6 +104,7 @@ fn hops(scene: &Scene<'_>, route: &Route, columns: usize) -> Vec<Line<'static>> 
     let (look, rates) = (scene.look, scene.view.rates());
     let rate = measured(scene);
     let slowest = route.slowest(rate);
+    let lit = scene.ui.findings.lit(scene.desk.told());
     let one = columns >= ONE_LINE;
     let numbers = if columns >= 4 * RATE + 8 { 4 } else { 3 };
     let state = if one { 20 } else { columns.saturating_sub(3 + numbers * RATE) };
@@ -120,9 +122,21 @@ fn hops(scene: &Scene<'_>, route: &Route, columns: usize) -> Vec<Line<'static>> 
             (None, true) => "  ◀ slowest".to_owned(),
             (None, false) => String::new(),
         };
+        let named = lit.filter(|(_, finding)| finding.hop.as_ref().is_some_and(|(host, name)| is_hop(hop, host, name)));
+        let told = named.map_or(told.clone(), |(at, _)| format!("  ◀ finding {}{told}", at + 1));
         let bad = slow || flag.as_ref().is_some_and(|(_, fault)| *fault);
-        let style = if bad { look.warn() } else { look.text() };
-        let mark = if flag.as_ref().is_some_and(|(_, fault)| *fault) { "▲ " } else { "· " };
+        let style = match (named, bad) {
+            (Some(_), _) => look.lit(),
+            (None, true) => look.warn(),
+            (None, false) => look.text(),
+        };
+        let mark = if let Some((_, finding)) = named {
+            format!("{} ", mark(finding.severity))
+        } else if flag.as_ref().is_some_and(|(_, fault)| *fault) {
+            "▲ ".to_owned()
+        } else {
+            "· ".to_owned()
+        };
         // The flag goes before the name where room is short.
         let room = name.saturating_sub(super::text::width(&told));
         let title = format!("{}{told}", cut(&short(&hop.name), room));
@@ -157,6 +171,12 @@ fn hops(scene: &Scene<'_>, route: &Route, columns: usize) -> Vec<Line<'static>> 
         }
     }
     lines
+}
+
+/// True if a hop of a route is the one of that name, either way round.
+fn is_hop(hop: &Hop, host: &str, name: &str) -> bool {
+    let turned = || hop.name.split_once(" → ").is_some_and(|(from, to)| name.split_once(" → ") == Some((to, from)));
+    hop.host == host && (hop.name == name || turned())
 }
 
 /// Why it is slow, in one sentence: the hop, or that no hop says why.

@@ -7,8 +7,10 @@ use ratatui::text::{Line, Span};
 
 use super::text::{cut, fit, panel, put, put_at, right, span};
 use super::{HitMap, Scene};
+use crate::diagnose::Finding;
 use crate::topology::PathClass;
 use crate::tui::atlas::SLOW;
+use crate::tui::findings::{Told as Diagnosed, mark};
 use crate::tui::insight::{Skew, Slow, SlowLine, Way};
 use crate::tui::keys::Action;
 use crate::units::{format_ranks, format_size, plain};
@@ -46,6 +48,10 @@ pub fn sentence(scene: &Scene<'_>, columns: usize) -> Line<'static> {
 /// Slow ranks, slow pairs and one-sided ones, in a frame.
 pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
     let look = scene.look;
+    if let Some(told) = scene.desk.speaks(scene.model, scene.view.key) {
+        draw_found(scene, told, buf, area, hits);
+        return;
+    }
     let found = scene.view.insight.findings();
     let columns = area.width.saturating_sub(2);
     let rows = usize::from(area.height.saturating_sub(2));
@@ -93,12 +99,51 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
 
 /// All of it below one another, or that there is nothing.
 fn everything(scene: &Scene<'_>, columns: usize) -> Vec<Told> {
+    if let Some(told) = scene.desk.speaks(scene.model, scene.view.key) {
+        return found(scene, told, columns);
+    }
     let mut told = first(scene, columns);
     told.extend(scene.view.insight.findings().skews.first().map(|skew| skew_line(scene, skew, columns)));
     if told.is_empty() {
         told.extend(rest(scene));
     }
     told
+}
+
+/// What was diagnosed, in a frame: it has looked closer than what stands out at a glance.
+fn draw_found(scene: &Scene<'_>, told: &Diagnosed, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
+    let look = scene.look;
+    let rows = usize::from(area.height.saturating_sub(2));
+    let lines = found(scene, told, usize::from(area.width.saturating_sub(2)));
+    let mut title = vec!["findings".to_owned()];
+    title.push(format!(" · {}", format_size(told.seen.bytes)));
+    let hidden = lines.len().saturating_sub(rows);
+    let key = look.key_of(Action::Tab6);
+    title.push(if hidden > 0 { format!(" · {hidden} more, and why: {key}") } else { format!(" · why: {key}") });
+    let title = fit(&title, usize::from(area.width).saturating_sub(4));
+    let inner = panel(buf, area, look, &Line::from(span(title, look.title())));
+    for (row, (line, pair)) in (0..inner.height).zip(lines) {
+        put(buf, inner, row, &line);
+        if let Some(pair) = pair {
+            hits.pairs.push((Rect { x: inner.x, y: inner.y + row, width: line.width() as u16, height: 1 }, pair));
+        }
+    }
+}
+
+/// Each finding in a line: `▲ 1  0→2 gives 7.9, 2→0 53.9 GB/s  6.8 ×`.
+fn found(scene: &Scene<'_>, told: &Diagnosed, columns: usize) -> Vec<Told> {
+    let look = scene.look;
+    if told.findings().is_empty() {
+        return vec![(Line::from(span(" nothing stands out", look.good())), None)];
+    }
+    let one = |(at, found): (usize, &Finding)| {
+        let style = look.finding(found.severity);
+        let (head, amount) = (format!(" {} {}  ", mark(found.severity), at + 1), format!("  {}", plain(&found.amount)));
+        let room = columns.saturating_sub(super::text::width(&head) + super::text::width(&amount) + 1);
+        let line = vec![span(head, style), span(cut(&plain(&found.title), room), look.text()), span(amount, style)];
+        (Line::from(line), found.cells.first().copied())
+    };
+    told.findings().iter().enumerate().map(one).collect()
 }
 
 /// Failed pairs, slow ranks, slow pairs.

@@ -8,6 +8,7 @@ use super::text::{cut, fit, left, panel, put, right, span, typing, window, wrap}
 use super::{HitMap, Scene, classes, route};
 use crate::topology::hardware::NoteKind;
 use crate::tui::atlas::{Best, Node, NodeKind, SLOW, Sight};
+use crate::tui::findings::mark;
 use crate::tui::insight::Way;
 use crate::tui::keys::Action;
 use crate::tui::view::Rates;
@@ -143,12 +144,19 @@ fn tree(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
     );
     put(buf, inner, 0, &Line::from(span(heading, look.dim())));
     let rows = usize::from(inner.height.saturating_sub(1));
+    let topology = &scene.model.header.topology;
+    let lit = scene.ui.findings.lit(scene.desk.told());
+    let lit = lit.and_then(|(at, finding)| {
+        let (host, hop) = finding.hop.as_ref()?;
+        Some((atlas.tree.of_hop(topology, host, hop)?, format!("{} finding {}", mark(finding.severity), at + 1)))
+    });
     let total = atlas.rows().len();
     let first = ui.at.saturating_sub(rows / 2).min(total.saturating_sub(rows));
     for (y, row) in (1_u16..).zip((first..total).take(rows)) {
         let Some((node, found)) = atlas.at(row) else { break };
         let open = ui.is_open(&atlas.tree, node);
-        put(buf, inner, y, &line(scene, found, open, row == ui.at, &columns));
+        let lit = lit.as_ref().filter(|(of, _)| *of == node).map(|(_, text)| text.as_str());
+        put(buf, inner, y, &line(scene, found, (open, row == ui.at), lit, &columns));
         hits.tree_rows.push((Rect { y: inner.y + y, height: 1, ..inner }, row));
     }
 }
@@ -158,7 +166,7 @@ pub fn rates(scene: &Scene<'_>) -> Rates {
     scene.view.rates()
 }
 
-fn line(scene: &Scene<'_>, node: &Node, open: bool, here: bool, columns: &Columns) -> Line<'static> {
+fn line(scene: &Scene<'_>, node: &Node, (open, here): (bool, bool), lit: Option<&str>, columns: &Columns) -> Line<'static> {
     let look = scene.look;
     let plain_style = if here { look.strong() } else { look.text() };
     let fold = match (node.children.is_empty(), open) {
@@ -181,13 +189,14 @@ fn line(scene: &Scene<'_>, node: &Node, open: bool, here: bool, columns: &Column
     let name_columns = if free { columns.name.max(own).min(all) } else { columns.name };
     let state_columns = if free { all - name_columns } else { columns.state };
     let name_style = match node.kind {
+        _ if lit.is_some() => look.lit(),
         NodeKind::Others | NodeKind::Other => look.dim(),
         _ if faulty || below > 0 => look.warn(),
         _ => plain_style,
     };
     let cursor = if here { span("▌", look.accent()) } else { Span::raw(" ") };
     let mut spans = vec![cursor, span(left(&name, name_columns.saturating_sub(2)), name_style), Span::raw(" ")];
-    spans.extend(state(scene, node, state_columns));
+    spans.extend(state(scene, node, lit, state_columns));
     if free {
         return Line::from(spans);
     }
@@ -202,7 +211,7 @@ fn line(scene: &Scene<'_>, node: &Node, open: bool, here: bool, columns: &Column
 }
 
 /// How the link is trained, with what is wrong first.
-fn state(scene: &Scene<'_>, node: &Node, columns: usize) -> Vec<Span<'static>> {
+fn state(scene: &Scene<'_>, node: &Node, lit: Option<&str>, columns: usize) -> Vec<Span<'static>> {
     let look = scene.look;
     let mut room = columns.saturating_sub(1);
     let mut spans: Vec<Span<'static>> = Vec::new();
@@ -216,6 +225,7 @@ fn state(scene: &Scene<'_>, node: &Node, columns: usize) -> Vec<Span<'static>> {
         room -= super::text::width(&text);
         spans.push(span(text, style));
     };
+    put(lit.unwrap_or(""), look.lit());
     let faults: Vec<&str> = node.marks.iter().filter(|mark| mark.fault).map(|mark| mark.text.as_str()).collect();
     // Where the state says the fault, and there is room for it, it is the state that is marked.
     let said = match faults.as_slice() {

@@ -11,6 +11,8 @@ pub enum Context {
     Fits,
     /// the Fans tab
     Fans,
+    /// the Findings tab
+    Findings,
     /// the Topology tab
     Topology,
     /// a recorded session, with its time slider
@@ -92,6 +94,7 @@ actions! {
     NextSuspect "next_suspect" Matrix "Go to the next pair that stands out"
     SamplesUp "samples_up" Everywhere "Samples or facts: scroll up"
     SamplesDown "samples_down" Everywhere "Samples or facts: scroll down"
+    ShowFinding "show_finding" Matrix "Go to the finding that this pair belongs to"
     Select "select" Matrix "Start a block, or end it"
     Remeasure "remeasure" Matrix "Measure this cell again"
     RemeasureBlock "remeasure_block" Matrix "Measure the selected block again"
@@ -99,6 +102,10 @@ actions! {
     SortReverse "sort_reverse" Fits "Reverse the order"
     Filter "filter" Fits "Type what to show: a kind, a path, a rank, 0→1"
     OtherDirection "other_direction" Fans "Fans into a root, or out of it"
+    RunTest "run_test" Findings "Run the test that tells the causes apart"
+    ShowCells "show_cells" Findings "Go to the Matrix, the finding's pairs marked"
+    ShowHop "show_hop" Findings "Go to the Topology, the finding's link marked"
+    ShowSilenced "show_silenced" Findings "Alarms that were held back and why, or the findings"
     Fold "fold" Topology "Fold; on a device, the worst pair of its rank"
     NextFault "next_fault" Topology "Go to the next device at fault, or of a slow rank"
     OtherSight "other_sight" Topology "Route of the pair, or path classes of the host"

@@ -60,6 +60,17 @@ impl Zoom {
     }
 }
 
+/// Pairs that are marked, each, and in the legend.
+#[derive(Debug, Clone, Copy)]
+pub struct Lit<'a> {
+    /// (sender, receiver), ascending
+    pub cells: &'a [(usize, usize)],
+    /// one column
+    pub mark: &'a str,
+    /// what the mark stands for
+    pub name: &'a str,
+}
+
 /// What the matrix shows.
 #[derive(Debug, Clone, Copy)]
 pub struct MatrixView<'a> {
@@ -83,6 +94,8 @@ pub struct MatrixView<'a> {
     pub lost: &'a [usize],
     /// ranks that send slowly and that receive slowly, ascending
     pub slow: (&'a [usize], &'a [usize]),
+    /// pairs to be marked, those of a finding
+    pub lit: Option<Lit<'a>>,
     /// the frame has the focus
     pub focused: bool,
     /// styles; its level decides on colours
@@ -93,6 +106,11 @@ impl MatrixView<'_> {
     /// (row, column) as drawn -> (sender, receiver), and back.
     const fn turn(&self, pair: (usize, usize)) -> (usize, usize) {
         if self.transpose { (pair.1, pair.0) } else { pair }
+    }
+
+    /// True if a pair is marked.
+    fn is_lit(&self, pair: (usize, usize)) -> bool {
+        self.lit.is_some_and(|lit| lit.cells.binary_search(&pair).is_ok())
     }
 
     /// What is told of ranks beside their row (or above their column): the worst of it, and the first rank that it is of.

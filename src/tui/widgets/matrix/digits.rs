@@ -45,6 +45,9 @@ pub(super) fn draw(view: &MatrixView<'_>, painter: &Painter, layout: &Layout, bu
                 }
             }
             right(buffer, field, y, number, &text, style);
+            if view.is_lit((from, to)) {
+                draw_lit(view, painter, (field, y), (number, style), buffer);
+            }
             if (row, column) == cursor {
                 at_cursor = Some(area);
             }
@@ -86,6 +89,17 @@ fn shade_cell(area: Rect, (field, number): (u16, u16), (glyph, ink): (char, Styl
             put(x, y);
         }
     }
+}
+
+/// A mark before the number of a marked pair, and a line below it: to be seen however few colours there are.
+fn draw_lit(view: &MatrixView<'_>, painter: &Painter, (field, y): (u16, u16), (number, style): (u16, Style), buffer: &mut Buffer) {
+    let Some(lit) = view.lit else { return };
+    let own = view.theme.style("finding.lit");
+    buffer.set_style(Rect { x: field, y, width: number, height: 1 }, Style::default().add_modifier(Modifier::UNDERLINED | Modifier::BOLD));
+    // Beside the glyph that carries the amount, where there is one.
+    let x = field.saturating_sub(if painter.fills() { 1 } else { 2 });
+    let ink = if painter.fills() && style.bg.is_some() { style } else { own };
+    buffer.set_stringn(x, y, lit.mark, 1, ink.add_modifier(Modifier::BOLD));
 }
 
 fn draw_column_headers(view: &MatrixView<'_>, layout: &Layout, number: u16, cursor: usize, buffer: &mut Buffer) {

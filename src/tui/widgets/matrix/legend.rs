@@ -64,7 +64,8 @@ pub(super) fn draw(view: &MatrixView<'_>, painter: &Painter, area: Rect, buffer:
         [(Mark::Lost, "lost", !view.lost.is_empty()), (Mark::Slow, "slow rank", !(view.slow.0.is_empty() && view.slow.1.is_empty()))];
     let marks = marks.into_iter().filter(|(.., any)| *any).map(|(mark, name, _)| (mark.glyph().to_owned(), mark.style(view.theme), name));
     let states = State::ALL.into_iter().map(|state| (state.glyph().to_string(), painter.state_style(state), state.name()));
-    for (glyph, style, name) in marks.chain(states) {
+    let lit = view.lit.filter(|lit| !lit.cells.is_empty()).map(|lit| (lit.mark.to_owned(), view.theme.style("finding.lit"), lit.name));
+    for (glyph, style, name) in lit.into_iter().chain(marks).chain(states) {
         // What the hardware should give is not always known, and such a pair looks like one not measured.
         let name = if painter.metric == Metric::ShareOfExpected && name == State::Missing.name() { "nothing to compare" } else { name };
         let name = format!(" {name}");

@@ -8,6 +8,9 @@ use crate::tui::theme::{Theme, rgb_of, sixteen};
 /// Share of the accent in a selected pixel.
 const SELECTED: f64 = 0.45;
 
+/// Share of the mark's colour in a marked pixel.
+const LIT: f64 = 0.6;
+
 /// Values -> looks, for one frame.
 pub(super) struct Painter<'a> {
     pub theme: &'a Theme,
@@ -125,6 +128,15 @@ impl<'a> Painter<'a> {
         match (rgb_of_paint(look.paint), rgb_of_paint(self.accent)) {
             (Some(rgb), Some(accent)) if self.fills() => Look { paint: exact(rgb.blend(accent, SELECTED), self.level), ..look },
             _ => look,
+        }
+    }
+
+    /// A marked pixel: the colour of marks shines through, or its glyph stands on a line.
+    pub(super) fn lit(&self, look: Look) -> Look {
+        let style = self.theme.style("finding.lit");
+        match (rgb_of_paint(look.paint), style.fg.and_then(rgb_of)) {
+            (Some(rgb), Some(mark)) if self.fills() => Look { paint: exact(rgb.blend(mark, LIT), self.level), ..look },
+            _ => Look { glyph: look.glyph.map(|(glyph, _)| (glyph, style.add_modifier(Modifier::UNDERLINED | Modifier::BOLD))), ..look },
         }
     }
 

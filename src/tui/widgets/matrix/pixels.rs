@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier, Style};
 
@@ -12,10 +14,17 @@ pub(super) fn draw(view: &MatrixView<'_>, painter: &Painter, groups: &Groups, la
     let scene = Scene { view, painter, layout, level, groups };
     let end = last.0 + last.1;
     let worst = scene.worst();
+    let lit = scene.lit();
     for y in top / 2..end.div_ceil(2) {
         let halves = [y * 2, y * 2 + 1].map(|half| (half < end).then(|| usize::from((half - top) / unit)));
         for (column, &(start, width, _)) in layout.columns.iter().enumerate() {
-            let [upper, lower] = halves.map(|row| row.map(|row| (scene.look(row, column), scene.is_cursor(row, column))));
+            let [upper, lower] = halves.map(|row| {
+                row.map(|row| {
+                    let look = scene.look(row, column);
+                    let look = if lit.contains(&(row, column)) { painter.lit(look) } else { look };
+                    (look, scene.is_cursor(row, column))
+                })
+            });
             for x in start..start + width {
                 if let Some(cell) = buffer.cell_mut((x, y)) {
                     if painter.fills() {
@@ -77,6 +86,21 @@ impl Scene<'_> {
             let within = |at: usize, a: usize, b: usize| (a.min(b) >> self.level..=a.max(b) >> self.level).contains(&at);
             within(from, a.0, b.0) && within(to, a.1, b.1)
         })
+    }
+
+    /// Blocks that a marked pair is in.
+    fn lit(&self) -> HashSet<(usize, usize)> {
+        let cells = self.view.lit.map_or(&[][..], |lit| lit.cells);
+        // Ranks are drawn in ascending order along both edges.
+        let find = |spans: &Spans, rank: usize| {
+            let at = spans.partition_point(|span| span.2.end <= rank);
+            spans.get(at).filter(|span| span.2.contains(&rank)).map(|_| at)
+        };
+        let place = |&pair: &(usize, usize)| {
+            let (row, column) = self.view.turn(pair);
+            Some((find(&self.layout.rows, row)?, find(&self.layout.columns, column)?))
+        };
+        cells.iter().filter_map(place).collect()
     }
 
     /// Where the worst known pair is drawn, if it is in sight and not under the cursor.

@@ -46,6 +46,7 @@ struct Scene {
     transpose: bool,
     lost: Vec<usize>,
     slow: (Vec<usize>, Vec<usize>),
+    lit: Option<Vec<(usize, usize)>>,
 }
 
 impl Scene {
@@ -60,6 +61,7 @@ impl Scene {
             transpose: false,
             lost: Vec::new(),
             slow: (Vec::new(), Vec::new()),
+            lit: None,
         }
     }
 
@@ -78,6 +80,7 @@ impl Scene {
             title: &["256 MiB".to_owned(), "median of 8".to_owned()],
             lost: &self.lost,
             slow: (&self.slow.0, &self.slow.1),
+            lit: self.lit.as_deref().map(|cells| Lit { cells, mark: "▲", name: "finding 1" }),
             focused: true,
             theme: &self.theme,
         };

@@ -1,0 +1,271 @@
+//! The Findings tab: what is wrong, gravest first, and beside it why the chosen one may be so and what would tell.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::text::{count, cut, fit, panel, put, right, span, window, wrap};
+use super::{HitMap, Scene, finding, matrix};
+use crate::diagnose::{Finding, Severity};
+use crate::tui::findings::{FindingsSight, Seen, Told, mark};
+use crate::tui::keys::Action;
+use crate::units::{format_count, format_size, plain};
+
+/// Lines of a title at most.
+const TITLE: usize = 2;
+/// Rows of a matrix that are worth drawing.
+const LEAST_MATRIX: u16 = 14;
+/// Columns from which on the list stands beside the chosen one.
+const BESIDE: u16 = 100;
+
+/// Draw the tab.
+pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
+    let Some(told) = scene.desk.told() else {
+        nothing(scene, buf, area, &[waiting(scene)]);
+        return;
+    };
+    let silenced = scene.ui.findings.sight == FindingsSight::Silenced;
+    if told.findings().is_empty() && !silenced {
+        let mut texts = empty(scene, told);
+        texts.extend((!scene.desk.current()).then(|| waiting(scene)));
+        nothing(scene, buf, area, &texts);
+        return;
+    }
+    let (list_area, detail) = if area.width >= BESIDE {
+        let columns = (area.width * 46 / 100).min(84);
+        (Rect { width: columns, ..area }, Rect { x: area.x + columns, width: area.width - columns, ..area })
+    } else {
+        let columns = usize::from(area.width).saturating_sub(2);
+        let lines: usize = if silenced { told.diagnosis.silenced.len() } else { lines(told, columns).iter().sum() };
+        // What is told of one is longer than the list.
+        let height = (lines as u16 + 3).clamp(5, area.height * 2 / 5);
+        (Rect { height, ..area }, Rect { y: area.y + height, height: area.height - height, ..area })
+    };
+    if silenced {
+        alarms(scene, told, buf, list_area, hits);
+        finding::draw_silenced(scene, told, buf, detail, hits);
+    } else {
+        // What is left below a short list shows where.
+        let lines: usize = lines(told, usize::from(list_area.width).saturating_sub(2)).iter().sum();
+        let height = (lines as u16 + 5).min(list_area.height);
+        let rest = Rect { y: list_area.y + height, height: list_area.height - height, ..list_area };
+        let shows = area.width >= BESIDE && rest.height >= LEAST_MATRIX && told.seen.pairs > 0;
+        list(scene, told, buf, if shows { Rect { height, ..list_area } } else { list_area }, hits);
+        if shows {
+            matrix::draw_marked(scene, buf, rest, hits);
+        }
+        finding::draw(scene, told, buf, detail, hits);
+    }
+}
+
+/// What is under way, before the first diagnosis or after samples have changed.
+fn waiting(scene: &Scene<'_>) -> String {
+    let pause = scene.look.key_of(Action::PauseContinue);
+    if scene.desk.busy() {
+        "looking at what was measured …".to_owned()
+    } else if scene.running() {
+        format!("samples come in: they are looked at when the sweep ends, or pauses (key {pause})")
+    } else {
+        "not looked at yet".to_owned()
+    }
+}
+
+fn nothing(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, texts: &[String]) {
+    let look = scene.look;
+    let inner = panel(buf, area, look, &Line::from(span("findings", look.title())));
+    let mut y = 1;
+    for (at, text) in texts.iter().enumerate() {
+        for line in wrap(text, usize::from(inner.width).saturating_sub(2)) {
+            let style = if at == 0 && texts.len() > 1 { look.good() } else { look.dim() };
+            put(buf, inner, y, &Line::from(span(format!(" {line}"), style)));
+            y += 1;
+        }
+        y += 1;
+    }
+}
+
+/// That nothing stands out, of what, and what would let more be said.
+fn empty(scene: &Scene<'_>, told: &Told) -> Vec<String> {
+    let look = scene.look;
+    let seen = &told.seen;
+    if seen.pairs + seen.copies + seen.duplex + seen.together == 0 {
+        let sweep = format!("nothing measured yet: key {}, then {}", look.key_of(Action::Tab2), look.key_of(Action::StartSweep));
+        let hardware = !scene.model.header.topology.hardware.is_empty();
+        let first = if hardware { "nothing is wrong with the hardware, as far as it tells" } else { "nothing is known yet" };
+        return vec![first.to_owned(), sweep];
+    }
+    let mut texts = vec!["nothing stands out".to_owned(), format!("looked at: {}", looked_at(seen))];
+    let more = more(scene, seen);
+    if !more.is_empty() {
+        texts.push(format!("more could be said with {} (key {})", more.join(", "), look.key_of(Action::Tab2)));
+    }
+    let alarms = told.diagnosis.silenced.len();
+    if alarms > 0 {
+        texts.push(format!("{}: key {} says which and why", held_back(alarms), look.key_of(Action::ShowSilenced)));
+    }
+    texts
+}
+
+fn held_back(alarms: usize) -> String {
+    format!("{} held back", count(alarms, "alarm"))
+}
+
+/// `56 pairs, 8 copies, 32 fans or sets, 3 sizes, compared at 256 MiB`
+fn looked_at(seen: &Seen) -> String {
+    let one = |n: usize, one: &str| (n > 0).then(|| format!("{} {one}{}", format_count(n as u64), if n == 1 { "" } else { "s" }));
+    let parts = [
+        one(seen.pairs, "pair"),
+        one(seen.duplex, "pair").map(|pairs| format!("{pairs} both ways at once")),
+        one(seen.copies, "copy").map(|copies| copies.replace("copys", "copies")),
+        one(seen.together, "fan or set").map(|fans| fans.replace("fan or sets", "fans and sets").replace("fan or set", "fan or set")),
+        one(seen.sizes, "size"),
+    ];
+    let mut text = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    if seen.bytes > 0 {
+        text.push_str(&format!(", compared at {}", format_size(seen.bytes)));
+    }
+    text
+}
+
+/// What has not been measured, and would tell more.
+fn more(scene: &Scene<'_>, seen: &Seen) -> Vec<&'static str> {
+    let several = scene.model.world() > 2;
+    let wanted = [
+        (seen.pairs == 0, "single pairs (peer)"),
+        (seen.unsure > 0, "6 repeats or more"),
+        (seen.sizes < 3, "small and large messages (4KiB..256MiB)"),
+        (seen.duplex == 0, "both ways at once (duplex)"),
+        (seen.together == 0 && several, "fans (fan_in, fan_out)"),
+    ];
+    wanted.into_iter().filter(|(wanted, _)| *wanted).map(|(_, what)| what).collect()
+}
+
+/// Lines that each finding takes in a list of so many columns.
+fn lines(told: &Told, columns: usize) -> Vec<usize> {
+    told.findings().iter().map(|finding| title(finding, columns).len()).collect()
+}
+
+/// Columns before the title, and of the amount with the space before it.
+const HEAD: usize = 7;
+fn tail(finding: &Finding) -> usize {
+    super::text::width(&finding.amount) + 3
+}
+
+fn title(finding: &Finding, columns: usize) -> Vec<String> {
+    let room = columns.saturating_sub(HEAD + tail(finding)).max(8);
+    let mut lines = wrap(&plain(&finding.title), room);
+    if lines.len() > TITLE {
+        let rest = lines.split_off(TITLE - 1).join(" ");
+        lines.push(cut(&rest, room));
+    }
+    if lines.is_empty() { vec![String::new()] } else { lines }
+}
+
+fn list(scene: &Scene<'_>, told: &Told, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
+    let (look, ui) = (scene.look, &scene.ui.findings);
+    let room = usize::from(area.width).saturating_sub(4);
+    let inner = panel(buf, area, look, &Line::from(span(fit(&heading(scene, told), room), look.title())));
+    let columns = usize::from(inner.width);
+    // What it rests on stands below, where there is room for it.
+    let foot = if inner.height > 8 { 2 } else { u16::from(inner.height > 4) };
+    let rows = usize::from(inner.height - foot);
+    let lines = lines(told, columns);
+    let mut first = 0;
+    while lines.get(first..=ui.at).is_some_and(|before| before.iter().sum::<usize>() > rows) && first < ui.at {
+        first += 1;
+    }
+    // A list that ends above the last row starts earlier.
+    while first > 0 && lines[first - 1..].iter().sum::<usize>() <= rows {
+        first -= 1;
+    }
+    let mut y = 0;
+    for (at, found) in told.findings().iter().enumerate().skip(first) {
+        if usize::from(y) + lines[at] > rows && y > 0 {
+            break;
+        }
+        let here = at == ui.at;
+        for (line, text) in title(found, columns).into_iter().enumerate() {
+            put(buf, inner, y + line as u16, &Line::from(entry(scene, found, at, line, text, columns)));
+        }
+        let height = (lines[at] as u16).min(inner.height.saturating_sub(y));
+        hits.findings.push((Rect { y: inner.y + y, height, ..inner }, at));
+        if here {
+            for row in y..y + height {
+                put(buf, inner, row, &Line::from(span("▌", look.accent())));
+            }
+        }
+        y += height;
+    }
+    let mut texts = vec![looked_at(&told.seen)];
+    let alarms = told.diagnosis.silenced.len();
+    if alarms > 0 {
+        texts.insert(0, format!("{}: {}", held_back(alarms), look.key_of(Action::ShowSilenced)));
+    }
+    let bottom = inner.height - foot;
+    if foot == 1 {
+        put(buf, inner, bottom, &Line::from(span(format!(" {}", fit(&parts(&texts), columns.saturating_sub(2))), look.dim())));
+    } else {
+        for (row, text) in (bottom..inner.height).zip(texts.iter().rev()) {
+            put(buf, inner, row, &Line::from(span(format!(" {}", cut(text, columns.saturating_sub(2))), look.dim())));
+        }
+    }
+}
+
+fn parts(texts: &[String]) -> Vec<String> {
+    texts.iter().enumerate().map(|(at, text)| if at == 0 { text.clone() } else { format!(" · {text}") }).collect()
+}
+
+/// One line of an entry: mark, number, title and amount; of the second line the title alone.
+fn entry(scene: &Scene<'_>, found: &Finding, at: usize, line: usize, text: String, columns: usize) -> Vec<Span<'static>> {
+    let look = scene.look;
+    let here = at == scene.ui.findings.at;
+    let style = look.finding(found.severity);
+    let title = if here { look.strong() } else { look.text() };
+    if line > 0 {
+        return vec![Span::raw(" ".repeat(HEAD)), span(text, title)];
+    }
+    let amount = plain(&found.amount);
+    let room = columns.saturating_sub(HEAD + super::text::width(&text) + 1);
+    vec![
+        Span::raw(" "),
+        span(mark(found.severity), style),
+        span(format!("{}  ", right(&(at + 1).to_string(), 3)), look.dim()),
+        span(text, title),
+        span(right(&amount, room), style),
+    ]
+}
+
+/// `findings · 2 problems · 1 warning · 3 notes`
+fn heading(scene: &Scene<'_>, told: &Told) -> Vec<String> {
+    let mut parts = vec!["findings".to_owned()];
+    for severity in [Severity::Problem, Severity::Warning, Severity::Note] {
+        let n = told.findings().iter().filter(|finding| finding.severity == severity).count();
+        parts.extend((n > 0).then(|| format!(" · {}", count(n, severity.name()))));
+    }
+    if !scene.desk.current() {
+        parts.push(if scene.desk.busy() { " · looking again …".to_owned() } else { " · samples came in since".to_owned() });
+    }
+    parts
+}
+
+/// Alarms that were not raised.
+fn alarms(scene: &Scene<'_>, told: &Told, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
+    let (look, at) = (scene.look, scene.ui.findings.silenced);
+    let all = &told.diagnosis.silenced;
+    let title =
+        ["held back".to_owned(), format!(" · {}", count(all.len(), "alarm")), format!(" · {} findings", look.key_of(Action::ShowSilenced))];
+    let inner = panel(buf, area, look, &Line::from(span(fit(&title, usize::from(area.width).saturating_sub(4)), look.title())));
+    let rows = usize::from(inner.height);
+    let shown = window(at.saturating_sub(rows / 2), all.len(), rows);
+    for (y, row) in (0_u16..).zip(shown) {
+        let here = row == at;
+        let text = cut(&plain(&all[row].say), usize::from(inner.width).saturating_sub(4));
+        let line = vec![
+            span(if here { "▌" } else { " " }, look.accent()),
+            span("– ", look.dim()),
+            span(text, if here { look.strong() } else { look.text() }),
+        ];
+        put(buf, inner, y, &Line::from(line));
+        hits.findings.push((Rect { y: inner.y + y, height: 1, ..inner }, row));
+    }
+}
