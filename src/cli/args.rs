@@ -18,7 +18,8 @@ pub struct Cli {
 
 const AFTER: &str = "\
 Without a command the screen opens: on this machine with threads as ranks, or, under `mpirun -n N toposcope`, with the
-job's processes. Exit codes: 0 fine, 1 something was not measured as asked or a check failed, 2 wrong input or environment.";
+job's processes. Exit codes: 0 fine, 1 something was not measured as asked, was found or has changed, 2 wrong input or
+environment.";
 
 #[derive(Debug, Args)]
 pub struct Global {
@@ -219,6 +220,24 @@ pub enum Commands {
         #[arg(long)]
         all: bool,
     },
+    /// Tell what stands out in a session or a calibration: where, how much, why, and the test that would tell. Exit code 1 where
+    /// something is slower than it should be
+    Diagnose(DiagnoseArgs),
+    /// Tell what changed beyond noise from one session or calibration to another. Exit code 1 where something did
+    Diff {
+        /// The earlier one: folder of a session, or a calibration
+        #[arg(value_name = "SESSION|CAL")]
+        before: PathBuf,
+        /// The later one
+        #[arg(value_name = "SESSION|CAL")]
+        after: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Write a picture of all pairs, after over before
+        #[arg(long, value_name = "FILE")]
+        svg: Option<PathBuf>,
+    },
     /// List the fabrics that come with the program, or print one to start a file of your own from
     Fabrics { name: Option<String> },
     /// What this build and this machine can do, and how to get what is absent
@@ -239,6 +258,31 @@ pub enum Commands {
     /// Watches over the terminal of a rank 0; started by it
     #[command(hide = true)]
     Guard,
+}
+
+#[derive(Debug, Args)]
+pub struct DiagnoseArgs {
+    /// Folder of a session, or a calibration
+    #[arg(value_name = "SESSION|CAL")]
+    pub source: PathBuf,
+    /// Print JSON, with the samples behind every fact
+    #[arg(long)]
+    pub json: bool,
+    /// Exit code 1 for notes, too
+    #[arg(long)]
+    pub strict: bool,
+    /// Tell also of alarms that were not raised, with the reason, and of every resource
+    #[arg(long)]
+    pub all: bool,
+    /// Write the report, too: .html with its pictures in it, .md with them beside it
+    #[arg(long, value_name = "FILE.html|FILE.md")]
+    pub report: Option<PathBuf>,
+    /// First run the tests that decide, at most so many, on the ranks that the session was measured with, and add them to it
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "3")]
+    pub run_tests: Option<usize>,
+    /// With --run-tests: the fabric of a simulated session, where it does not name its own
+    #[arg(long, value_name = "NAME|FILE", requires = "run_tests")]
+    pub fabric: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -272,12 +316,17 @@ pub enum Format {
     FitsCsv,
     Csv,
     Svg,
+    /// the report of `toposcope diagnose`, with its pictures beside it
+    Markdown,
+    /// the same in one file, pictures included
+    Html,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SchemaOf {
     Calibration,
     Fits,
+    Diagnosis,
     Header,
     Event,
 }

@@ -56,7 +56,7 @@ pub(super) fn text(topology: &Topology, json: bool, look: Look) -> String {
     if json {
         return format!("{}\n", serde_json::to_string_pretty(topology).unwrap_or_default());
     }
-    let mut page = Page { look, text: String::new() };
+    let mut page = Page::new(look);
     if !topology.ranks.is_empty() {
         ranks(&mut page, &topology.ranks);
     }
@@ -70,13 +70,17 @@ pub(super) fn text(topology: &Topology, json: bool, look: Look) -> String {
 }
 
 /// Lines, cut to the terminal.
-struct Page {
+pub(super) struct Page {
     look: Look,
-    text: String,
+    pub(super) text: String,
 }
 
 impl Page {
-    fn line(&mut self, line: &str) {
+    pub(super) const fn new(look: Look) -> Self {
+        Self { look, text: String::new() }
+    }
+
+    pub(super) fn line(&mut self, line: &str) {
         let width = self.look.width.unwrap_or(usize::MAX);
         if line.chars().count() > width {
             self.text.extend(line.chars().take(width.saturating_sub(1)));
@@ -88,7 +92,7 @@ impl Page {
     }
 
     /// One that only completes the picture.
-    fn quiet(&mut self, line: &str) {
+    pub(super) fn quiet(&mut self, line: &str) {
         if self.look.dim {
             self.text.push_str("\x1b[2m");
             self.line(line);
@@ -100,7 +104,7 @@ impl Page {
     }
 
     /// A sentence, broken between words to go on below its own beginning.
-    fn sentence(&mut self, head: &str, text: &str) {
+    pub(super) fn sentence(&mut self, head: &str, text: &str) {
         let indent = head.chars().count();
         let room = self.look.width.map_or(usize::MAX, |width| width.saturating_sub(indent).max(NARROW));
         let mut line = head.to_owned();

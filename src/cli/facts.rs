@@ -68,6 +68,7 @@ pub(super) fn schema(of: SchemaOf) -> u8 {
     print(match of {
         SchemaOf::Calibration => crate::export::CALIBRATION_SCHEMA,
         SchemaOf::Fits => crate::export::FITS_SCHEMA,
+        SchemaOf::Diagnosis => crate::export::DIAGNOSIS_SCHEMA,
         SchemaOf::Header => crate::session::HEADER_SCHEMA,
         SchemaOf::Event => crate::session::EVENT_SCHEMA,
     });

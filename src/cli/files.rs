@@ -56,6 +56,13 @@ pub(super) fn export(global: &super::args::Global, source: &Path, wanted: &Wante
         Format::Fits => export::write_fits(&session::fits(&model, Some(&Confidence::new(0.95))), &wanted.out)?,
         Format::FitsCsv => export::write_fits_csv(&session::fits(&model, Some(&Confidence::new(0.95))), &wanted.out)?,
         Format::Csv => export::write_csv(&model, &super::efficiency::table(global)?, &wanted.out)?,
+        Format::Markdown | Format::Html => {
+            use export::report::{Written, write_report};
+            let written = if wanted.format == Format::Html { Written::Html } else { Written::Markdown };
+            let seen = session::measured(&model, &super::efficiency::table(global)?);
+            let pictures = write_report(&wanted.out, written, &model, &seen, &crate::diagnose::diagnose(&seen))?;
+            pictures.iter().for_each(|picture| print(&format!("{}\n", picture.display())));
+        }
         Format::Svg => {
             let picture = picture(global, &model, wanted)?;
             fs::write(&wanted.out, picture).with_context(|| format!("--out {}", wanted.out.display()))?;

@@ -4,6 +4,8 @@
 
 mod args;
 mod begin;
+mod diagnose;
+mod diff;
 mod discover;
 mod doctor;
 mod efficiency;
@@ -87,6 +89,8 @@ fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {
                 | Commands::Attach { .. }
                 | Commands::Open { .. }
                 | Commands::Export { .. }
+                | Commands::Diagnose(_)
+                | Commands::Diff { .. }
         )
     );
     if compares {
@@ -114,6 +118,8 @@ fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {
             files::export(&global, &session, &files::Wanted { format, out, tab, metric, size, cells, chunk })
         }
         Some(Commands::Fit { source, json, all }) => fit::fit(&source, json, all),
+        Some(Commands::Diagnose(wanted)) => diagnose::run(&global, &wanted, job),
+        Some(Commands::Diff { before, after, json, svg }) => diff::run(&global, &before, &after, json, svg.as_deref()),
         Some(Commands::Fabrics { name }) => facts::fabrics(name.as_deref()),
         Some(Commands::Doctor { json }) => facts::doctor(&global, json),
         Some(Commands::Keys) => facts::keys(),

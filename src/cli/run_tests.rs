@@ -50,7 +50,8 @@ pub(super) fn run(global: &Global, session: &Path, fabric: Option<&str>, count: 
         EngineKind::Mpi => EngineArg::Mpi,
         EngineKind::Sim => EngineArg::Sim,
     };
-    let named = || simulated(&header).map(str::to_owned).context("--run-tests: its header names no fabric; name it with --fabric NAME|FILE");
+    let named =
+        || simulated(&header).map(str::to_owned).context("--run-tests: its header names no fabric; name it with --fabric NAME|FILE");
     let fabric = match (header.engine, fabric) {
         (_, Some(fabric)) => Some(fabric.to_owned()),
         (EngineKind::Sim, None) => Some(named()?),

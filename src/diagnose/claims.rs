@@ -13,6 +13,7 @@ pub struct Claims {
     between: HashMap<(Unit, Unit), f64>,
     pairs: HashSet<(usize, usize)>,
     classes: HashMap<u16, f64>,
+    one_sided: HashSet<(Unit, Ways)>,
 }
 
 impl Claims {
@@ -33,6 +34,29 @@ impl Claims {
     /// All pairs of a class.
     pub fn class(&mut self, class: u16, share: f64) {
         self.classes.insert(class, share);
+    }
+
+    /// The share at which a class was claimed as a whole, 1 if it was not.
+    pub fn share_of_class(&self, class: u16) -> f64 {
+        self.classes.get(&class).copied().unwrap_or(1.0)
+    }
+
+    /// A claimed unit is slow one way though its own link is not the limit: where it is slow is told, why one direction is slow
+    /// is open.
+    pub fn one_sided(&mut self, unit: Unit, ways: Ways) {
+        self.one_sided.insert((unit, ways));
+    }
+
+    /// True if a pair is a claimed unit's that is [`Self::one_sided`].
+    pub fn open(&self, units: &Units, from: usize, to: usize) -> bool {
+        if self.one_sided.is_empty() {
+            return false;
+        }
+        let of = |rank, ways| {
+            let unit = |level| units.unit(level, rank);
+            crate::topology::Level::ALL.into_iter().filter_map(unit).any(|unit| self.one_sided.contains(&(unit, ways)))
+        };
+        of(from, Ways::Sends) || of(to, Ways::Receives)
     }
 
     /// The lowest share that what was claimed explains for a pair, 1 where nothing does; 0 for a pair claimed by itself.

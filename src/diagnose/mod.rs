@@ -8,9 +8,14 @@
 mod cause;
 mod claims;
 pub mod compare;
+mod fans;
 mod finding;
+#[cfg(test)]
+mod fixture;
+mod hardware;
 mod measured;
 pub mod next;
+pub mod pairs;
 mod rule;
 mod suspects;
 

@@ -1,6 +1,6 @@
 //! The rules, in the order in which they look: what explains most comes first.
 
-use super::{Claims, Finding, Measured, Silenced};
+use super::{Claims, Finding, Measured, Silenced, fans, hardware, pairs};
 use crate::fit::identify::Identified;
 
 /// What a rule sees, and what it may leave for later ones.
@@ -25,4 +25,32 @@ pub struct Rule {
 }
 
 /// All of them.
-pub const RULES: &[Rule] = &[];
+pub const RULES: &[Rule] = &[
+    // What does not arrive at all.
+    pairs::failed::RULE,
+    // What the hardware says, where measurement agrees.
+    hardware::TRAINED,
+    hardware::MISSING,
+    hardware::UNUSED,
+    hardware::BAD,
+    hardware::UNEQUAL,
+    hardware::SHARED,
+    hardware::REDIRECT,
+    hardware::SEATS,
+    hardware::GROUP,
+    // What the matrix of pairs shows: whole classes, groups of ranks, single pairs, directions.
+    pairs::inverted::RULE,
+    pairs::class::RULE,
+    pairs::group::RULE,
+    pairs::pair::RULE,
+    pairs::asymmetry::RULE,
+    pairs::latency::RULE,
+    // What happens when several run at once.
+    fans::COLLAPSE,
+    fans::SCALING,
+    fans::DUPLEX,
+    // How far the measurement itself can be trusted.
+    pairs::nominal::RULE,
+    pairs::unsteady::RULE,
+    pairs::line::RULE,
+];

@@ -6,6 +6,7 @@ mod deepspeed;
 mod file;
 mod fits;
 mod replay;
+pub mod report;
 pub mod svg;
 mod taccl;
 
@@ -20,3 +21,5 @@ pub use taccl::{Taccl, taccl, write_taccl};
 pub const CALIBRATION_SCHEMA: &str = include_str!("schema/calibration.json");
 /// JSON Schema (draft 2020-12) of the fits as this version writes them.
 pub const FITS_SCHEMA: &str = include_str!("schema/fits.json");
+/// JSON Schema (draft 2020-12) of `toposcope diagnose --json` as this version writes it.
+pub const DIAGNOSIS_SCHEMA: &str = include_str!("schema/diagnosis.json");

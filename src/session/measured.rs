@@ -8,7 +8,7 @@ use std::thread;
 use super::{GroupSize, Model, SizeCell, curves};
 use crate::diagnose::{AtSize, Measured, PairClass, PairSeen, Pairs, Provenance};
 use crate::fit::identify::Together;
-use crate::fit::{Fit, Interval, Key, Kind, median, median_interval};
+use crate::fit::{Fit, Interval, Key, Kind, Line, Point, median, median_interval};
 use crate::sample::{Pattern, Status};
 use crate::sweep::{Cell, Group};
 use crate::topology::{Efficiency, Level, PathClass, PathLabel, Router, Units, path_of};
@@ -162,13 +162,6 @@ fn pair(cell: Cell, sizes: &[SizeCell], class: u16, expected: f64, bytes: u64, s
     let times = size.map(SizeCell::times).unwrap_or_default();
     let interval = median_interval(&times, CONFIDENCE);
     let scale = bytes as f64;
-    let fit_error = if sizes.len() < 3 {
-        f64::NAN
-    } else {
-        let fit =
-            Fit::of(Kind::Peer, Key::Pair { from: cell.from, to: cell.to }, None, &mut curves::points(&mut curves::of_cell(sizes)), None);
-        fit.ok().filter(|fit| fit.segments.is_empty()).map_or(f64::NAN, |fit| fit.line.max_rel_error)
-    };
     PairSeen {
         from: cell.from as u32,
         to: cell.to as u32,
@@ -179,10 +172,28 @@ fn pair(cell: Cell, sizes: &[SizeCell], class: u16, expected: f64, bytes: u64, s
         interval: interval.map(|seconds| Interval { low: scale / seconds.high, high: scale / seconds.low }),
         expected,
         small: at(small_bytes).filter(|size| size.count > 0).map_or(f64::NAN, |size| size.median),
-        fit_error: fit_error as f32,
+        fit_error: fit_error(cell, sizes) as f32,
         scatter: scatter(&times) as f32,
         drift: drift(&times) as f32,
     }
+}
+
+/// Largest relative error of the line through the sizes' medians. Where it is small nobody asks for segments, of which there are
+/// a million to find.
+fn fit_error(cell: Cell, sizes: &[SizeCell]) -> f64 {
+    const GOOD: f64 = 0.1;
+    let points: Vec<Point> = sizes
+        .iter()
+        .filter(|size| size.count > 0)
+        .map(|size| Point { bytes: size.bytes, seconds: size.median, n: size.count, variance: None })
+        .collect();
+    let Some(line) = Some(points).filter(|points| points.len() > 2).and_then(|points| Line::fit(&points).ok()) else { return f64::NAN };
+    if line.max_rel_error < GOOD {
+        return line.max_rel_error;
+    }
+    let key = Key::Pair { from: cell.from, to: cell.to };
+    let fit = Fit::of(Kind::Peer, key, None, &mut curves::points(&mut curves::of_cell(sizes)), None);
+    fit.ok().filter(|fit| fit.segments.is_empty()).map_or(f64::NAN, |fit| fit.line.max_rel_error)
 }
 
 fn at_size(size: &SizeCell) -> AtSize {
@@ -219,5 +230,15 @@ fn together(group: &Group, size: &GroupSize) -> Option<Together> {
     let own = flows.iter().map(|&(from, to)| median(&mut size.times(from, to))).collect();
     let interval = median_interval(&all, CONFIDENCE);
     let n = all.len();
-    Some(Together { pattern: group.pattern, root: group.root, flows, bytes: size.bytes, seconds: median(&mut all), interval, own, n })
+    Some(Together {
+        pattern: group.pattern,
+        root: group.root,
+        flows,
+        bytes: size.bytes,
+        seconds: median(&mut all),
+        interval,
+        own,
+        alone: Vec::new(),
+        n,
+    })
 }

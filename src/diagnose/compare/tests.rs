@@ -283,6 +283,7 @@ fn a_fan_is_compared_with_itself_and_a_slow_pair_in_it_is_not_told_twice() {
         seconds,
         interval: Some(crate::fit::Interval { low: seconds * 0.98, high: seconds * 1.02 }),
         own: Vec::new(),
+        alone: Vec::new(),
         n: 8,
     };
     let mut before = Made::default().measured();

@@ -66,7 +66,13 @@ impl Focus {
     pub fn of(measured: &Measured, finding: &Finding) -> Option<Self> {
         let pair = |from, to| slow(measured, from, to).map(Self::Pair);
         match &finding.shape {
-            &Shape::Asymmetry { from, to, rate, back } => if rate <= back { pair(from, to) } else { pair(to, from) },
+            &Shape::Asymmetry { from, to, rate, back } => {
+                if rate <= back {
+                    pair(from, to)
+                } else {
+                    pair(to, from)
+                }
+            }
             &(Shape::SlowPair { from, to, share } | Shape::SlowUntold { from, to, share }) => {
                 pair(from, to).or_else(|| told(measured, from, to, share).map(Self::Pair))
             }
@@ -102,8 +108,7 @@ impl Focus {
 }
 
 fn same(own: &Together, root: usize, peers: &[usize]) -> bool {
-    own.flows.len() == peers.len()
-        && own.flows.iter().all(|&(from, to)| peers.contains(&if from == root { to } else { from }))
+    own.flows.len() == peers.len() && own.flows.iter().all(|&(from, to)| peers.contains(&if from == root { to } else { from }))
 }
 
 /// The fan of the largest messages of those that fit.
@@ -134,7 +139,8 @@ fn told(measured: &Measured, from: usize, to: usize, share: f64) -> Option<PairF
 
 /// The middle one of all slow pairs that belong to a finding; of those that it lights, if it does.
 fn typical(measured: &Measured, finding: &Finding, own: impl Fn(usize, usize) -> bool) -> Option<PairFocus> {
-    let lit: Vec<PairFocus> = finding.cells.iter().filter(|&&(from, to)| own(from, to)).filter_map(|&(from, to)| slow(measured, from, to)).collect();
+    let lit: Vec<PairFocus> =
+        finding.cells.iter().filter(|&&(from, to)| own(from, to)).filter_map(|&(from, to)| slow(measured, from, to)).collect();
     let mut all = lit;
     if all.is_empty() {
         let of = measured.peer.iter().filter(|pair| own(pair.from as usize, pair.to as usize));

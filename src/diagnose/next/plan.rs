@@ -73,7 +73,15 @@ fn pairs(measured: &Measured, focus: &PairFocus) -> Vec<Test> {
     if let Some(&mover) = other {
         let sets = vec![vec![(from, to)]];
         let say = format!("measure {from}→{to} with {} instead of {}", mover.name(), measured.provenance.mover.name());
-        tests.push(Test { kind: TestKind::OtherMover, say, sets, bytes: focus.bytes, repeats: REPEATS, windows: Vec::new(), mover: Some(mover) });
+        tests.push(Test {
+            kind: TestKind::OtherMover,
+            say,
+            sets,
+            bytes: focus.bytes,
+            repeats: REPEATS,
+            windows: Vec::new(),
+            mover: Some(mover),
+        });
     }
     tests
 }
@@ -124,9 +132,9 @@ fn beside(measured: &Measured, focus: &PairFocus) -> Option<Vec<(usize, usize)>>
         return (others.len() <= 4 * BESIDE).then_some(others);
     }
     let units = &measured.units;
-    let level = [Level::Host, Level::Socket, Level::Switch].into_iter().find(|&level| {
-        units.unit(level, own.0).is_some() && units.unit(level, own.1).is_some() && !units.together(level, own.0, own.1)
-    })?;
+    let level = [Level::Host, Level::Socket, Level::Switch]
+        .into_iter()
+        .find(|&level| units.unit(level, own.0).is_some() && units.unit(level, own.1).is_some() && !units.together(level, own.0, own.1))?;
     let members = |rank| units.unit(level, rank).map_or(&[][..], |unit| units.members(unit)).iter().filter(move |&&other| other != rank);
     let others: Vec<(usize, usize)> = members(own.0).zip(members(own.1)).map(|(&a, &b)| (a, b)).take(BESIDE).collect();
     (!others.is_empty()).then_some(others)

@@ -32,7 +32,13 @@ pub(super) fn set(test: &Test, at: usize) -> String {
 }
 
 /// The figures, and what follows if the likeliest cause is beyond doubt.
-pub(super) fn sentence(measured: &Measured, focus: &Focus, result: &TestResult, outcomes: &[Option<Outcome>], sure: Option<Cause>) -> String {
+pub(super) fn sentence(
+    measured: &Measured,
+    focus: &Focus,
+    result: &TestResult,
+    outcomes: &[Option<Outcome>],
+    sure: Option<Cause>,
+) -> String {
     let seen = outcomes.iter().enumerate().filter_map(|(at, own)| own.map(|own| (at, own.aggregate)));
     let figures: Vec<String> = seen.map(|(at, rate)| format!("{} {}", set(&result.test, at), format_gbps(rate))).collect();
     let failed = if result.reason.is_empty() { String::new() } else { format!("a test failed ({}): {}", result.test.say, result.reason) };

@@ -67,8 +67,7 @@ const fn shared(shared: Shared) -> Traits {
 }
 
 /// It comes and goes.
-const PASSING: Traits =
-    Traits { at: None, both_ways: None, latency: None, passing: Some(true), device: None, mover: None, shared: None };
+const PASSING: Traits = Traits { at: None, both_ways: None, latency: None, passing: Some(true), device: None, mover: None, shared: None };
 
 /// Nothing that a test of transfers could tell.
 const SILENT: Traits = Traits { passing: None, ..PASSING };

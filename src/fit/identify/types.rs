@@ -1,8 +1,10 @@
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use crate::fit::Interval;
 use crate::sample::Pattern;
-use crate::topology::Unit;
+use crate::topology::{PathClass, Unit};
 
 /// What a pair gives alone, bytes per second.
 pub type PairRates<'a> = dyn Fn(usize, usize) -> Option<f64> + 'a;
@@ -23,6 +25,8 @@ pub struct Together {
     pub interval: Option<Interval>,
     /// each flow's own median time of a message, seconds, in the order of `flows`; NaN where it has none
     pub own: Vec<f64>,
+    /// what each took alone at the same size about the same time, seconds; empty where only the rates of the pairs tell
+    pub alone: Vec<f64>,
     /// repeats
     pub n: usize,
 }
@@ -89,17 +93,39 @@ pub enum Explanation {
     MixtureBusiest,
 }
 
-/// How well an explanation does over all fans.
+impl Explanation {
+    /// All of them; of two that do equally well the earlier one is preferred.
+    pub const ALL: [Self; 9] = [
+        Self::SlowestPair,
+        Self::TimeShared,
+        Self::TimeSharedBySocket,
+        Self::TimeSharedBy,
+        Self::Busiest,
+        Self::TimeSharedLink,
+        Self::Mixture,
+        Self::BusiestByWidth,
+        Self::MixtureBusiest,
+    ];
+}
+
+/// How well an explanation does over all fans of one direction and class of paths.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Stand {
     pub explanation: Explanation,
-    /// `R` and `X` in bytes per second, `c` and `theta` plain; by name, in that order
-    pub parameters: Vec<(&'static str, f64)>,
+    /// `fan_in` or `fan_out`
+    pub pattern: Pattern,
+    /// of all messages of its fans; `None` for fans that mix them
+    pub path: Option<PathClass>,
+    /// `R` (of a width: `R4`) and `X` in bytes per second, `c` and `theta` plain; by name, in that order. What binds nowhere is
+    /// left out.
+    pub parameters: Vec<(Cow<'static, str>, f64)>,
     /// mean of the relative errors, and the largest, without signs
     pub mean: f64,
     pub worst: f64,
     /// mean over fans of more than two peers; NaN without any
     pub wide: f64,
+    /// the mean with a penalty for each parameter: what they are ordered by
+    pub score: f64,
     /// fans and extremes that it was judged by
     pub n: usize,
 }
@@ -121,13 +147,31 @@ pub struct Explained {
     pub best: Option<Explanation>,
 }
 
+/// One published extreme as every explanation has it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ExtremeExplained {
+    /// how many fans it is of, and the peers of the widest
+    pub fans: usize,
+    pub width: usize,
+    /// true for the greatest
+    pub most: bool,
+    /// published, bytes per second
+    pub aggregate: f64,
+    /// what each would give, bytes per second, and its relative error with its sign
+    pub by: Vec<(Explanation, f64, f64)>,
+}
+
 /// What passes a resource at most.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Capacity {
     pub owner: Owner,
     /// such as `link out of NUMA 0 of b70`
     pub name: String,
-    /// bytes per second; `None` for an endpoint that serves in turns
+    /// of the flows that it was seen with; `None` for all
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathClass>,
+    /// bytes per second; `None` for an endpoint that serves in turns, and where it never bound. With a concurrency besides: the
+    /// data do not tell the two apart.
     pub rate: Option<f64>,
     /// of the rate, 95 %
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,10 +179,28 @@ pub struct Capacity {
     /// effective concurrency of an endpoint that serves in turns; not clamped
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<f64>,
-    /// no less than this: a single flow went so fast; bytes per second
+    /// the same by number of peers, ascending
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub by_width: Vec<(usize, f64)>,
+    /// no less than this: so much passed it, in one flow or several; bytes per second
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
-    /// measurements in which it bound
+    /// measurements in which it bound, or that its concurrency is from
+    pub n: usize,
+}
+
+/// What is left of a pair's rate when it goes both ways at once.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DuplexRatio {
+    pub path: PathClass,
+    /// within a host: whether both ranks are of one NUMA node, where that is known
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub same_socket: Option<bool>,
+    /// median over the directions of all pairs
+    pub ratio: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Interval>,
+    /// directions
     pub n: usize,
 }
 
@@ -147,9 +209,11 @@ pub struct Capacity {
 pub struct Undecided {
     pub one: Explanation,
     pub other: Explanation,
+    /// direction of the fans
+    pub pattern: Pattern,
     /// a sentence: what is open, by which data
     pub say: String,
-    /// the cheapest fan that would tell: root and peers (a fan in)
+    /// the cheapest fan that would tell: root and peers; without peers if there is none
     pub root: usize,
     pub peers: Vec<usize>,
     /// what the two would give there, bytes per second
@@ -177,10 +241,13 @@ pub struct Hidden {
 /// All that was identified.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Identified {
-    /// explanations, best first; empty without fans
+    /// explanations, best first; those of most fans before others; empty without fans
     pub stands: Vec<Stand>,
     pub fans: Vec<Explained>,
+    pub extremes: Vec<ExtremeExplained>,
     pub capacities: Vec<Capacity>,
+    /// of each class of paths
+    pub duplex: Vec<DuplexRatio>,
     pub undecided: Vec<Undecided>,
     pub hidden: Vec<Hidden>,
 }

@@ -1,0 +1,257 @@
+//! Flows that slow each other although nothing known that they share explains it: a hypothetical shared link.
+//!
+//! A known resource explains the slowing of a flow if another flow of the measurement passes it, too, and
+//! - it is a side of a rank, which serves in turns or has a limit of its own, or
+//! - it is coarser, and did not carry clearly more in some other measurement: then it was not full here, or
+//! - the two go opposite ways at one end, and the slowing is no more than halving.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::evidence::{Evidence, Ran};
+use super::resources::{Carried, Passed};
+use super::types::{Hidden, Together};
+use super::words;
+use crate::fit::{Interval, median, median_interval};
+use crate::sample::Pattern;
+use crate::topology::{Level, PathClass, Unit};
+
+/// Slower than alone by more than this is slowed; less is noise of few repeats.
+const SLOWED: f64 = 1.1;
+/// Not slowed at all.
+const FREE: f64 = 1.05;
+/// Repeats below which one late message looks like sharing.
+const REPEATS: usize = 3;
+/// A resource that carries less than this share of what it carried elsewhere is not full.
+const FULL: f64 = 0.85;
+/// Two that go opposite ways at one end slow each other by half at most, give or take noise.
+const HALVED: f64 = 2.1;
+/// What passed a link when it was full comes out within this share of the most.
+const NEAR: f64 = 0.9;
+
+/// Hosts, or ranks of one host.
+type Ends = BTreeSet<usize>;
+
+/// Flows that were seen to share something, one way.
+#[derive(Debug, Clone)]
+struct Seen {
+    /// the host that all are within
+    within: Option<Unit>,
+    from: Ends,
+    to: Ends,
+    flows: BTreeSet<(usize, usize)>,
+    /// ran beside these and were not slowed, as ends
+    free: BTreeSet<(usize, usize)>,
+    /// rate until the last was through, its interval, and the slowest of the flows alone, bytes per second
+    rates: Vec<(f64, Option<Interval>, f64)>,
+    /// measurements, by number
+    ran: BTreeSet<usize>,
+}
+
+/// Hidden links, and which measurements each was seen in.
+pub(super) fn hidden(
+    evidence: &Evidence<'_>,
+    ran: &[Ran<'_>],
+    passed: &[Vec<Passed>],
+    carried: &Carried,
+) -> (Vec<Hidden>, BTreeSet<usize>) {
+    let mut all: Vec<Seen> = Vec::new();
+    for (number, (ran, passed)) in ran.iter().zip(passed).enumerate() {
+        all.extend(seen(evidence, number, ran, passed, carried));
+    }
+    let merged = merged(all);
+    let explained = merged.iter().flat_map(|seen| &seen.ran).copied().collect();
+    (merged.iter().map(|seen| told(evidence, seen)).collect(), explained)
+}
+
+/// Seconds beyond latency over those alone, of each flow; `None` where either is not known.
+fn slowing(ran: &Ran<'_>) -> Vec<Option<f64>> {
+    let own = |at: usize| ran.told.own.get(at).copied().filter(|seconds| *seconds > 0.0);
+    let one = |at: usize| own(at).zip(ran.alone[at]).map(|(own, alone)| (own - alone.latency) / alone.bytes);
+    (0..ran.told.flows.len()).map(one).collect()
+}
+
+/// What a measurement shows that nothing known explains, one entry for each direction.
+fn seen(evidence: &Evidence<'_>, number: usize, ran: &Ran<'_>, passed: &[Passed], carried: &Carried) -> Vec<Seen> {
+    let Together { pattern, flows, n, .. } = ran.told;
+    // The flows of a fan share their root, whatever else they share.
+    if !matches!(pattern, Pattern::Peer | Pattern::Custom | Pattern::Relay) || *n < REPEATS || flows.len() < 2 {
+        return Vec::new();
+    }
+    let slowing = slowing(ran);
+    let slowed = |at: usize| slowing[at].is_some_and(|slowing| slowing > SLOWED);
+    if (0..flows.len()).filter(|&at| slowed(at)).count() < 2 {
+        return Vec::new();
+    }
+    let mut why = vec![Why::Unknown; flows.len()];
+    for one in passed {
+        let rank = one.resource.unit.level == Level::Rank;
+        // Slower than a single one of them is a collapse of what they share, not a lack of it.
+        let fastest = one.flows.iter().filter_map(|&at| ran.alone[at]).map(|alone| ran.told.bytes as f64 / alone.bytes).fold(0.0, f64::max);
+        if rank || one.rate < FULL * fastest || one.rate >= FULL * carried.most(&one.resource) {
+            let known = if rank { Why::Rank } else { Why::Unit };
+            one.flows.iter().for_each(|&at| why[at] = why[at].max(known));
+        }
+    }
+    let (sends, receives) = ends(evidence, flows);
+    for (at, &(from, to)) in flows.iter().enumerate() {
+        let host = |rank| evidence.units.unit(Level::Host, rank);
+        let across = evidence.path(from, to) == PathClass::InterNode;
+        let rank = receives.contains(&End::Rank(from)) || sends.contains(&End::Rank(to));
+        let hosts = across
+            && [(from, &receives), (to, &sends)].iter().any(|(rank, ends)| host(*rank).is_some_and(|unit| ends.contains(&End::Host(unit))));
+        if (rank || hosts) && slowing[at].is_some_and(|slowing| slowing <= HALVED) {
+            why[at] = why[at].max(Why::Rank);
+        }
+    }
+    if !(0..flows.len()).any(|at| slowed(at) && why[at] == Why::Unknown) {
+        return Vec::new();
+    }
+    let mut found = split(evidence, number, flows, |at| slowed(at) && why[at] < Why::Rank);
+    let bytes = ran.told.bytes as f64;
+    for one in &mut found {
+        let own: Vec<usize> = (0..flows.len()).filter(|&at| one.flows.contains(&flows[at])).collect();
+        let rate = bytes * own.len() as f64 / ran.seconds(own.iter().copied());
+        let moved = rate * ran.told.seconds;
+        let interval = ran.told.interval.map(|seconds| Interval { low: moved / seconds.high, high: moved / seconds.low });
+        let slowest = own.iter().filter_map(|&at| ran.alone[at]).map(|alone| bytes / alone.bytes).fold(f64::INFINITY, f64::min);
+        one.rates.push((rate, interval, slowest));
+        for (at, &(from, to)) in flows.iter().enumerate() {
+            if slowing[at].is_some_and(|slowing| slowing <= FREE) {
+                one.free.extend(ends_of(evidence, one.within, (from, to)));
+            }
+        }
+    }
+    found
+}
+
+/// Why a flow is slow, weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Why {
+    Unknown,
+    /// a unit that it shares may be full
+    Unit,
+    /// an end of it serves others, too
+    Rank,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum End {
+    Rank(usize),
+    Host(Unit),
+}
+
+/// Who sends and who receives.
+fn ends(evidence: &Evidence<'_>, flows: &[(usize, usize)]) -> (HashSet<End>, HashSet<End>) {
+    let mut both = (HashSet::new(), HashSet::new());
+    for &(from, to) in flows.iter().filter(|(from, to)| from != to) {
+        both.0.insert(End::Rank(from));
+        both.1.insert(End::Rank(to));
+        if evidence.path(from, to) == PathClass::InterNode {
+            both.0.extend(evidence.units.unit(Level::Host, from).map(End::Host));
+            both.1.extend(evidence.units.unit(Level::Host, to).map(End::Host));
+        }
+    }
+    both
+}
+
+/// The ends of a flow: hosts, or ranks where all is within one.
+fn ends_of(evidence: &Evidence<'_>, within: Option<Unit>, (from, to): (usize, usize)) -> Option<(usize, usize)> {
+    let host = |rank| evidence.units.unit(Level::Host, rank);
+    match within {
+        None if evidence.path(from, to) == PathClass::InterNode => Some((host(from)?.number, host(to)?.number)),
+        Some(unit) if evidence.path(from, to) == PathClass::IntraNode && host(from) == Some(unit) => Some((from, to)),
+        _ => None,
+    }
+}
+
+/// The chosen flows by where they go: between hosts or within one, and so that nobody is at both ends.
+fn split(evidence: &Evidence<'_>, number: usize, flows: &[(usize, usize)], chosen: impl Fn(usize) -> bool) -> Vec<Seen> {
+    let mut all: Vec<Seen> = Vec::new();
+    for (_, &flow) in flows.iter().enumerate().filter(|&(at, _)| chosen(at)) {
+        let within = match evidence.path(flow.0, flow.1) {
+            PathClass::IntraNode => evidence.units.unit(Level::Host, flow.0),
+            PathClass::InterNode => None,
+            _ => continue,
+        };
+        let Some((from, to)) = ends_of(evidence, within, flow) else { continue };
+        let fits = |seen: &&mut Seen| seen.within == within && !seen.to.contains(&from) && !seen.from.contains(&to);
+        let seen = match all.iter_mut().find(fits) {
+            Some(seen) => seen,
+            None => {
+                all.push(Seen {
+                    within,
+                    from: Ends::new(),
+                    to: Ends::new(),
+                    flows: BTreeSet::new(),
+                    free: BTreeSet::new(),
+                    rates: Vec::new(),
+                    ran: BTreeSet::from([number]),
+                });
+                let last = all.len() - 1;
+                &mut all[last]
+            }
+        };
+        seen.from.insert(from);
+        seen.to.insert(to);
+        seen.flows.insert(flow);
+    }
+    all.retain(|seen| seen.flows.len() > 1);
+    all
+}
+
+/// What overlaps at both ends is taken to be one link, unless a flow that would then pass it ran beside its flows unslowed.
+fn merged(all: Vec<Seen>) -> Vec<Seen> {
+    let mut merged: Vec<Seen> = Vec::new();
+    for mut new in all {
+        while let Some(at) = merged.iter().position(|old| one_link(old, &new)) {
+            let old = merged.swap_remove(at);
+            new.from.extend(old.from);
+            new.to.extend(old.to);
+            new.flows.extend(old.flows);
+            new.free.extend(old.free);
+            new.rates.extend(old.rates);
+            new.ran.extend(old.ran);
+        }
+        merged.push(new);
+    }
+    merged.sort_by(|a, b| (a.within, &a.from, &a.to).cmp(&(b.within, &b.from, &b.to)));
+    merged
+}
+
+fn one_link(a: &Seen, b: &Seen) -> bool {
+    let overlap = a.within == b.within && !a.from.is_disjoint(&b.from) && !a.to.is_disjoint(&b.to);
+    let both_ends = |seen: &Seen, other: &Seen| seen.from.is_disjoint(&other.to);
+    let passes = |(from, to): &(usize, usize)| (a.from.contains(from) || b.from.contains(from)) && (a.to.contains(to) || b.to.contains(to));
+    overlap && both_ends(a, b) && both_ends(b, a) && !a.free.iter().chain(&b.free).any(passes)
+}
+
+fn told(evidence: &Evidence<'_>, seen: &Seen) -> Hidden {
+    // A flow that is slower alone than the link leaves it idle when the others are through.
+    let filled: Vec<_> = seen.rates.iter().filter(|&&(rate, _, slowest)| slowest >= NEAR * rate).collect();
+    let usable: Vec<_> = if filled.is_empty() { seen.rates.iter().collect() } else { filled };
+    let most = usable.iter().map(|rate| rate.0).fold(0.0, f64::max);
+    let near: Vec<_> = usable.into_iter().filter(|rate| rate.0 >= NEAR * most).collect();
+    let mut rates: Vec<f64> = near.iter().map(|rate| rate.0).collect();
+    let interval = median_interval(&rates, 0.95).or_else(|| {
+        let own: Vec<Interval> = near.iter().filter_map(|rate| rate.1).collect();
+        let hull = |low: f64, high: f64| Interval { low, high };
+        let ends = own.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), own| (low.min(own.low), high.max(own.high)));
+        match (own.is_empty(), rates.len()) {
+            (false, _) => Some(hull(ends.0, ends.1)),
+            (true, 0 | 1) => None,
+            (true, _) => Some(hull(rates.iter().copied().fold(f64::INFINITY, f64::min), most)),
+        }
+    });
+    let list = |ends: &Ends| ends.iter().copied().collect::<Vec<_>>();
+    let (from, to) = (list(&seen.from), list(&seen.to));
+    let hosts = |ends: &Vec<usize>| if seen.within.is_some() { Vec::new() } else { ends.clone() };
+    Hidden {
+        name: words::between(evidence.units, &from, &to, seen.within),
+        from_hosts: hosts(&from),
+        to_hosts: hosts(&to),
+        flows: seen.flows.iter().copied().collect(),
+        capacity: median(&mut rates),
+        interval,
+        n: seen.ran.len(),
+    }
+}

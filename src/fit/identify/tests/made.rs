@@ -1,0 +1,1 @@
+//! Machines whose answers are known because they were made up.
