@@ -140,7 +140,7 @@ impl App {
         self.fitting()
             || self.desk.busy()
             || !self.backlog.is_empty()
-            || self.player.as_ref().map_or_else(|| super::draw::running(&self.model), Player::playing)
+            || self.player.as_ref().map_or_else(|| super::draw::running(&self.model) || self.model.testing.is_some(), Player::playing)
     }
 
     /// True while the table in sight is not whole yet.
@@ -185,9 +185,10 @@ impl App {
     /// Take in one record.
     pub fn apply(&mut self, record: &Record) {
         self.desk.release();
-        let before = self.model.lost.len();
+        let others = |model: &Model| (model.lost.len(), model.tests.len());
+        let before = others(&self.model);
         let change = Arc::make_mut(&mut self.model).apply(record);
-        if self.model.lost.len() != before {
+        if others(&self.model) != before {
             self.desk.changed();
         }
         self.follow(&change);
@@ -253,7 +254,7 @@ impl App {
 
     /// True while samples come in.
     fn busy(&self) -> bool {
-        let measures = self.model.sweep.as_ref().is_some_and(|sweep| sweep.running == Running::Measuring);
+        let measures = self.model.sweep.as_ref().is_some_and(|sweep| sweep.running == Running::Measuring) || self.model.testing.is_some();
         self.player.as_ref().map_or(measures || !self.backlog.is_empty(), Player::playing)
     }
 

@@ -11,7 +11,7 @@ mod words;
 
 pub use panel::{FindingsPanel, FindingsSight};
 pub use told::{Seen, Told};
-pub use words::{cause_words, mark};
+pub use words::mark;
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -249,6 +249,12 @@ impl Desk {
     #[cfg(test)]
     pub fn hold(&mut self, told: Option<Told>) {
         (self.told, self.held) = (told, true);
+    }
+
+    /// How often what a diagnosis is made from has changed.
+    #[cfg(test)]
+    pub const fn version(&self) -> u64 {
+        self.version
     }
 
     /// Diagnose again what is measured.

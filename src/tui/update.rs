@@ -179,6 +179,8 @@ impl Ui {
                 Some(Running::Paused) => return Effect::Send(Command::Continue),
                 _ => self.say("no sweep is running", false),
             },
+            // A test is short, and asked for again by one key.
+            Action::Abort if facts.model.testing.is_some() => return Effect::Send(Command::Abort),
             Action::Abort if running(facts.model) => self.popups.push(Popup::Confirm(Ask::Abort)),
             Action::Abort => self.say("no sweep is running", false),
             Action::Remeasure => return self.remeasure(facts, false),

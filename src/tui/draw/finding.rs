@@ -10,7 +10,7 @@ use crate::diagnose::next::Next;
 use crate::diagnose::{Finding, Suspect};
 use crate::tui::atlas::short;
 use crate::tui::feed::Mode;
-use crate::tui::findings::{Told, cause_words, mark};
+use crate::tui::findings::{Told, mark};
 use crate::tui::keys::Action;
 use crate::units::{format_seconds, format_size, plain};
 
@@ -132,7 +132,7 @@ fn hung(mark: &str, text: &str, columns: usize, (marked, style): (ratatui::style
 fn cause(scene: &Scene<'_>, at: usize, suspect: &Suspect, columns: usize) -> Vec<Line<'static>> {
     let look = scene.look;
     let style = if at == 0 { look.strong() } else { look.text() };
-    let mut lines = hung(&format!("{}", at + 1), cause_words(suspect.cause), columns, (look.dim(), style));
+    let mut lines = hung(&format!("{}", at + 1), suspect.cause.words(), columns, (look.dim(), style));
     for (name, text, style) in [("for", &suspect.because, look.text()), ("against", &suspect.against, look.dim())] {
         for (row, line) in wrap(&plain(text), columns.saturating_sub(NAMES + 2)).into_iter().enumerate() {
             let name = if row == 0 { name } else { "" };
@@ -146,7 +146,14 @@ fn cause(scene: &Scene<'_>, at: usize, suspect: &Suspect, columns: usize) -> Vec
 fn foot(scene: &Scene<'_>, found: &Finding, columns: usize, airy: bool) -> Vec<(Line<'static>, Option<Action>)> {
     let look = scene.look;
     let mut lines: Vec<(Line<'static>, Option<Action>)> = Vec::new();
+    let testing = scene.model.testing.as_ref().filter(|(of, _)| *of == found.id);
     match &found.next {
+        _ if let Some((_, test)) = testing => {
+            lines.push((Line::from(span(" the test runs …", look.accent())), None));
+            lines.extend(told_in(&test.say, columns, look.text()).into_iter().map(|line| (line, None)));
+            let key = look.key_of(Action::Abort);
+            lines.push((Line::from(vec![Span::raw(" "), span(key, look.key()), span("  stop it", look.dim())]), Some(Action::Abort)));
+        }
         Some(next) => {
             lines.push((heading(scene, "next test"), None));
             lines.extend(told_in(&plain(&next.test.say), columns, look.text()).into_iter().map(|line| (line, None)));
@@ -190,7 +197,7 @@ fn predictions(scene: &Scene<'_>, next: &Next, columns: usize) -> Vec<Line<'stat
             .collect();
         let shares = format!("{} of usual", shares.join(" and "));
         let room = columns.saturating_sub(width(&shares) + 9);
-        let name = cut(cause_words(prediction.cause), room);
+        let name = cut(prediction.cause.words(), room);
         Line::from(vec![span(format!("   if {name}: "), look.dim()), span(shares, look.text())])
     });
     told.collect()

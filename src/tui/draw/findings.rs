@@ -94,7 +94,7 @@ fn empty(scene: &Scene<'_>, told: &Told) -> Vec<String> {
         let first = if hardware { "nothing is wrong with the hardware, as far as it tells" } else { "nothing is known yet" };
         return vec![first.to_owned(), sweep];
     }
-    let mut texts = vec!["nothing stands out".to_owned(), format!("looked at: {}", looked_at(seen))];
+    let mut texts = vec!["nothing stands out".to_owned(), format!("looked at: {}", looked_at(seen).concat())];
     let more = more(scene, seen);
     if !more.is_empty() {
         texts.push(format!("more could be said with {} (key {})", more.join(", "), look.key_of(Action::Tab2)));
@@ -110,21 +110,22 @@ fn held_back(alarms: usize) -> String {
     format!("{} held back", count(alarms, "alarm"))
 }
 
-/// `56 pairs, 8 copies, 32 fans or sets, 3 sizes, compared at 256 MiB`
-fn looked_at(seen: &Seen) -> String {
-    let one = |n: usize, one: &str| (n > 0).then(|| format!("{} {one}{}", format_count(n as u64), if n == 1 { "" } else { "s" }));
-    let parts = [
-        one(seen.pairs, "pair"),
-        one(seen.duplex, "pair").map(|pairs| format!("{pairs} both ways at once")),
-        one(seen.copies, "copy").map(|copies| copies.replace("copys", "copies")),
-        one(seen.together, "fan or set").map(|fans| fans.replace("fan or sets", "fans and sets").replace("fan or set", "fan or set")),
-        one(seen.sizes, "size"),
+/// `56 pairs`, `, 8 copies`, `, 32 fans and sets`, ` at 256 MiB`, `, of 3 sizes`
+fn looked_at(seen: &Seen) -> Vec<String> {
+    let told = |n: usize, one: &str, many: &str| (n > 0).then(|| format!("{} {}", format_count(n as u64), if n == 1 { one } else { many }));
+    let kinds = [
+        told(seen.pairs, "pair", "pairs"),
+        told(seen.duplex, "pair both ways", "pairs both ways"),
+        told(seen.copies, "copy", "copies"),
+        told(seen.together, "fan or set", "fans and sets"),
     ];
-    let mut text = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
-    if seen.bytes > 0 {
-        text.push_str(&format!(", compared at {}", format_size(seen.bytes)));
+    let mut parts: Vec<String> = kinds.into_iter().flatten().collect();
+    for part in parts.iter_mut().skip(1) {
+        part.insert_str(0, ", ");
     }
-    text
+    parts.extend((seen.bytes > 0).then(|| format!(" at {}", format_size(seen.bytes))));
+    parts.extend((seen.sizes > 1).then(|| format!(", of {} sizes", seen.sizes)));
+    parts
 }
 
 /// What has not been measured, and would tell more.
@@ -196,23 +197,18 @@ fn list(scene: &Scene<'_>, told: &Told, buf: &mut Buffer, area: Rect, hits: &mut
         }
         y += height;
     }
-    let mut texts = vec![looked_at(&told.seen)];
     let alarms = told.diagnosis.silenced.len();
-    if alarms > 0 {
-        texts.insert(0, format!("{}: {}", held_back(alarms), look.key_of(Action::ShowSilenced)));
+    let held = (alarms > 0).then(|| format!("{}: {}", held_back(alarms), look.key_of(Action::ShowSilenced)));
+    let room = columns.saturating_sub(2);
+    let mut texts = vec![fit(&looked_at(&told.seen), room)];
+    match held {
+        Some(held) if foot > 1 => texts.push(cut(&held, room)),
+        Some(held) => texts = vec![fit(&[vec![held, " · ".to_owned()], looked_at(&told.seen)].concat(), room)],
+        None => {}
     }
-    let bottom = inner.height - foot;
-    if foot == 1 {
-        put(buf, inner, bottom, &Line::from(span(format!(" {}", fit(&parts(&texts), columns.saturating_sub(2))), look.dim())));
-    } else {
-        for (row, text) in (bottom..inner.height).zip(texts.iter().rev()) {
-            put(buf, inner, row, &Line::from(span(format!(" {}", cut(text, columns.saturating_sub(2))), look.dim())));
-        }
+    for (row, text) in (inner.height - foot..inner.height).zip(texts) {
+        put(buf, inner, row, &Line::from(span(format!(" {text}"), look.dim())));
     }
-}
-
-fn parts(texts: &[String]) -> Vec<String> {
-    texts.iter().enumerate().map(|(at, text)| if at == 0 { text.clone() } else { format!(" · {text}") }).collect()
 }
 
 /// One line of an entry: mark, number, title and amount; of the second line the title alone.
@@ -224,7 +220,8 @@ fn entry(scene: &Scene<'_>, found: &Finding, at: usize, line: usize, text: Strin
     if line > 0 {
         return vec![Span::raw(" ".repeat(HEAD)), span(text, title)];
     }
-    let amount = plain(&found.amount);
+    let testing = scene.model.testing.as_ref().is_some_and(|(of, _)| *of == found.id);
+    let (amount, style) = if testing { ("testing …".to_owned(), look.accent()) } else { (plain(&found.amount), style) };
     let room = columns.saturating_sub(HEAD + super::text::width(&text) + 1);
     vec![
         Span::raw(" "),

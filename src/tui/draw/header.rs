@@ -93,6 +93,7 @@ fn run_state(scene: &Scene<'_>, richness: usize) -> Line<'static> {
 fn state_of(scene: &Scene<'_>, sweep: &SweepState, richness: usize) -> Span<'static> {
     let look = scene.look;
     match sweep.running {
+        _ if scene.model.testing.is_some() => span("● test of a finding", look.accent()),
         Running::Measuring => {
             let probe = sweep.probe().filter(|_| richness >= 1).map(Probe::describe);
             // Probes differ in length: what follows must not move about.

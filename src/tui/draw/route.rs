@@ -123,7 +123,15 @@ fn hops(scene: &Scene<'_>, route: &Route, columns: usize) -> Vec<Line<'static>> 
             (None, false) => String::new(),
         };
         let named = lit.filter(|(_, finding)| finding.hop.as_ref().is_some_and(|(host, name)| is_hop(hop, host, name)));
-        let told = named.map_or(told.clone(), |(at, _)| format!("  ◀ finding {}{told}", at + 1));
+        let told = match named {
+            Some((at, _)) => {
+                // Where there is no room for all, the finding has said the rest.
+                let tag = format!("  ◀ finding {}", at + 1);
+                let all = format!("{tag}{told}");
+                if super::text::width(&all) + super::text::width(&short(&hop.name)) <= name { all } else { tag }
+            }
+            None => told,
+        };
         let bad = slow || flag.as_ref().is_some_and(|(_, fault)| *fault);
         let style = match (named, bad) {
             (Some(_), _) => look.lit(),

@@ -119,8 +119,12 @@ impl Ui {
             self.say("this session was recorded: the test needs the job", true);
             return Effect::Nothing;
         }
-        let _ = Command::Quit;
-        Effect::Nothing
+        if facts.model.testing.is_some() {
+            self.say("a test is running: wait for it, or abort it", true);
+            return Effect::Nothing;
+        }
+        self.say(format!("test asked for: {}", next.test.say), false);
+        Effect::Send(Command::RunTest { finding: finding.id.clone(), test: next.test.clone() })
     }
 
     /// To the Matrix, the chosen finding's cells marked and the cursor on the first.

@@ -10,8 +10,9 @@ use super::{Desk, FindingsSight, Told};
 use crate::diagnose::Severity;
 use crate::matrix::Metric;
 use crate::ramp::Level;
-use crate::session::{Change, Model};
-use crate::topology::Efficiency;
+use crate::sample::{Pattern, Sample};
+use crate::session::{Change, Command, Event, Model, Record};
+use crate::topology::{Efficiency, PathClass};
 use crate::tui::fixture::{app, b70, boxed, found, frame, header, narrow, press, shown, spread, text, three};
 use crate::tui::{App, Effect, Mode, Tab};
 
@@ -45,7 +46,7 @@ fn the_list_is_told_with_its_figures_and_the_chosen_one_with_its_causes_and_its_
         "against  every link of the way is x16 Gen5",
         "send 0→4 and 6→2 by themselves",
         "t  run it  about 1.20 s, 6 repeats of 256 MiB",
-        "56 pairs, 8 copies, 32 fans and sets, 3 sizes, compared at 256 MiB",
+        "56 pairs, 8 copies, 32 fans and sets at 256 MiB",
         "1 alarm held back: s",
     ] {
         assert!(screen.contains(told), "{told}: {screen}");
@@ -100,7 +101,7 @@ fn a_key_lights_the_finding_s_pairs_in_the_matrix_at_every_colour_level_and_anot
         let marked = words.lines().filter(|line| line.contains('│')).map(|line| line.split('│').nth(1).unwrap().matches('▲').count());
         assert!(marked.sum::<usize>() >= 4, "{words}");
         press(&mut app, "esc");
-        assert!(!app.ui.findings.lit && !text(&frame(&mut app, 120, 40)).contains("6.8"), "{level:?}");
+        assert!(!app.ui.findings.lit && text(&frame(&mut app, 120, 40)).matches("▲ finding 1").count() == 1, "{level:?}");
     }
 }
 
@@ -121,7 +122,8 @@ fn pairs_of_many_ranks_are_lit_as_pixels_and_as_blocks() {
         let (lit, app) = plain(true);
         let changed: Vec<(u16, u16)> = lit.area.positions().filter(|&at| lit[at] != dark[at]).map(|at| (at.x, at.y)).collect();
         let in_matrix = changed.iter().filter_map(|&(x, y)| app.hits.matrix.at(x, y, false)).collect::<Vec<_>>();
-        assert!(in_matrix.len() + 3 > ranks.min(40), "{} of {ranks} at {level:?}", in_matrix.len());
+        let blocks = ranks / app.hits.matrix.step();
+        assert!((blocks - 1..=blocks * 2).contains(&in_matrix.len()), "{} of {blocks} at {level:?}", in_matrix.len());
         assert!(in_matrix.iter().all(|hit| hit.from.start < 8), "only the first row: {in_matrix:?}");
     }
 }
@@ -191,7 +193,7 @@ fn an_empty_list_says_what_was_looked_at_and_what_would_tell_more() {
     let screen = shown(&mut app);
     for words in [
         "nothing stands out",
-        "looked at: 56 pairs, 8 copies, 3 sizes",
+        "looked at: 56 pairs, 8 copies at 256 MiB, of 3 sizes",
         "both ways at once (duplex), fans (fan_in, fan_out) (key 2)",
         "1 alarm held back",
     ] {
@@ -281,6 +283,8 @@ fn few_ranks_are_diagnosed_within_a_frame_now_and_then_while_a_sweep_runs() {
     app.desk.let_go();
     frame(&mut app, 120, 40);
     assert!(app.desk.current() && app.desk.told().is_some(), "the first at once");
+    // However busy the machine is that tests run on.
+    app.desk.took = Some(Duration::from_millis(1));
     app.desk.changed();
     app.tick(1.0);
     frame(&mut app, 120, 40);
@@ -300,4 +304,43 @@ fn severities_are_told_by_marks_that_differ_without_colours() {
     app.ui.matrix.metric = Metric::Bandwidth;
     let screen = shown(&mut app);
     assert!(screen.contains('▲') && screen.contains('●') && screen.contains('○'), "{screen}");
+}
+
+#[test]
+fn a_key_runs_the_test_and_the_finding_shows_it_until_it_is_done() {
+    let mut app = holding(b70(), found(), Tab::Findings);
+    let test = found().get(0).unwrap().next.clone().unwrap().test;
+    for key in ["t", "enter"] {
+        let effect = press(&mut app, key);
+        assert_eq!(effect, Effect::Send(Command::RunTest { finding: "asymmetry 0→2".to_owned(), test: test.clone() }), "{key}");
+    }
+    let (finding, test) = ("asymmetry 0→2".to_owned(), test);
+    app.take(vec![Record { t: 90.0, event: Event::TestStarted { finding: finding.clone(), test: test.clone() } }]);
+    let screen = shown(&mut app);
+    for told in ["● test of a finding", "testing …", "the test runs …", "A  stop it"] {
+        assert!(screen.contains(told), "{told}: {screen}");
+    }
+    assert!(!screen.contains("run it"), "{screen}");
+    assert_eq!(press(&mut app, "t"), Effect::Nothing, "one at a time");
+    assert_eq!(press(&mut app, "A"), Effect::Send(Command::Abort));
+    // What it brought asks for a new diagnosis.
+    let before = app.desk.version();
+    let sample = Sample { set: Some(0), seconds: Some(0.01), ..Sample::blank(Pattern::Custom, 0, 4, 256 << 20, PathClass::IntraNode) };
+    app.take(vec![Record { t: 91.0, event: Event::TestDone { finding, test, samples: vec![sample], reason: String::new() } }]);
+    assert_eq!((app.desk.version(), app.model.tests.len()), (before + 1, 1));
+    assert!(shown(&mut app).contains("t  run it"), "{}", shown(&mut app));
+}
+
+#[test]
+fn a_test_that_cannot_be_run_sends_nothing_and_says_why() {
+    let mut app = holding(b70(), found(), Tab::Findings);
+    assert_eq!(press(&mut app, "j t"), Effect::Nothing);
+    assert!(app.ui.notice.as_ref().is_some_and(|notice| notice.refusal && notice.text.contains("this mover cannot read")));
+    assert_eq!(press(&mut app, "j t"), Effect::Nothing);
+    assert!(shown(&mut app).contains("no test would tell more"), "{}", shown(&mut app));
+    let mut app = crate::tui::fixture::app(b70(), Tab::Findings, Level::TrueColor, Mode::Recorded);
+    app.desk.hold(Some(found()));
+    assert!(shown(&mut app).contains("it needs the job"), "{}", shown(&mut app));
+    assert_eq!(press(&mut app, "t"), Effect::Nothing);
+    assert!(app.ui.notice.as_ref().is_some_and(|notice| notice.refusal));
 }
