@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{Cells, Event, Groups, Header, Outcome, Record, SizeCell};
+use super::{Cells, Conflict, Event, Groups, Header, Outcome, Record, SizeCell};
 use crate::sample::{Sample, Status};
 use crate::sweep::{Cell, Done, Enough, Group, Probe, SweepSettings, Target, Work};
 use crate::units::plain;
@@ -105,6 +105,8 @@ pub struct Model {
     pub sweep: Option<SweepState>,
     pub cells: Cells,
     pub groups: Groups,
+    /// transfers that were found to slow each other, in the order in which they were
+    pub conflicts: Vec<Conflict>,
     /// ranks that do not answer any more, with the reason
     pub lost: BTreeMap<usize, String>,
     pub log: VecDeque<LogLine>,
@@ -122,6 +124,7 @@ impl Model {
             sweep: None,
             cells: Cells::default(),
             groups: Groups::default(),
+            conflicts: Vec::new(),
             lost: BTreeMap::new(),
             log: VecDeque::new(),
             now: 0.0,
@@ -172,6 +175,12 @@ impl Model {
                     {
                         progress.wanted = progress.wanted.saturating_add(*repeats);
                     }
+                }
+                Change::State
+            }
+            Event::Shared(conflict) => {
+                if conflict.is_sound(self.world()) {
+                    self.conflicts.push(conflict.clone());
                 }
                 Change::State
             }
@@ -230,6 +239,7 @@ impl Model {
             // Other settings, other numbers: a matrix shows one sweep. The earlier one stays in the session's file.
             self.cells = Cells::default();
             self.groups = Groups::default();
+            self.conflicts.clear();
         }
         self.sweep = Some(state);
         self.closed = false;

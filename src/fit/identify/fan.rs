@@ -21,8 +21,7 @@ pub(super) struct Parameters {
 }
 
 impl Parameters {
-    pub const FREE: Self =
-        Self { root: f64::INFINITY, widths: Vec::new(), link: f64::INFINITY, concurrency: 1.0, theta: 0.0 };
+    pub const FREE: Self = Self { root: f64::INFINITY, widths: Vec::new(), link: f64::INFINITY, concurrency: 1.0, theta: 0.0 };
 
     fn at(&self, width: usize) -> f64 {
         self.widths.iter().find(|known| known.0 == width).map_or(f64::INFINITY, |known| known.1)

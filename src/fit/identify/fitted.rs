@@ -87,7 +87,8 @@ impl Axis {
             Self::Link => fans().map(|(fan, _)| fan.fastest_crossing).fold(0.0, f64::max),
             _ => 0.0,
         };
-        let mut values: Vec<f64> = fans().filter_map(|(fan, aggregate)| self.exact(fan, aggregate)).filter(|value| *value > least).collect();
+        let mut values: Vec<f64> =
+            fans().filter_map(|(fan, aggregate)| self.exact(fan, aggregate)).filter(|value| *value > least).collect();
         values.extend((least > 0.0).then_some(least));
         values.sort_unstable_by(f64::total_cmp);
         values.dedup();

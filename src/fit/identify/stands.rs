@@ -113,9 +113,11 @@ impl Alike {
             let resolved = point.half.max(RESOLVED);
             // The one that explains its like, unless another one does clearly better here.
             let nearest = by.iter().min_by(|a, b| a.2.abs().total_cmp(&b.2.abs()));
-            let best = by.first().zip(nearest).map(|(usual, nearest)| {
-                if usual.2.abs() <= resolved + nearest.2.abs() { usual.0 } else { nearest.0 }
-            });
+            let best = by.first().zip(nearest).map(
+                |(usual, nearest)| {
+                    if usual.2.abs() <= resolved + nearest.2.abs() { usual.0 } else { nearest.0 }
+                },
+            );
             Explained {
                 root: fan.root,
                 peers: fan.peers.clone(),

@@ -76,13 +76,7 @@ pub(super) fn undecided(alike: &Alike, one: Explanation, other: Explanation, tel
         (0, extremes) => format!("the {}", count(extremes, "published extreme")),
         (fans, extremes) => format!("the {} with known peers (beside {})", count(fans, "fan"), count(extremes, "published extreme")),
     };
-    let ask = format!(
-        "{} or {}: {data} do not tell {} from {}",
-        blames(one),
-        blames(other),
-        words(one),
-        words(other)
-    );
+    let ask = format!("{} or {}: {data} do not tell {} from {}", blames(one), blames(other), words(one), words(other));
     let Some((root, peers, predicted)) = telling else {
         return format!("{ask}; no fan of up to 8 would, since all its pairs are alike");
     };
@@ -142,12 +136,7 @@ const fn over(path: Option<PathClass>) -> &'static str {
 /// `shared link from node1, node2 to node3, node4`, or between ranks of one host.
 pub(super) fn between(units: &Units, from: &[usize], to: &[usize], within: Option<Unit>) -> String {
     if let Some(host) = within {
-        return format!(
-            "shared link inside {} from ranks {} to ranks {}",
-            plain(units.name(host)),
-            format_ranks(from),
-            format_ranks(to)
-        );
+        return format!("shared link inside {} from ranks {} to ranks {}", plain(units.name(host)), format_ranks(from), format_ranks(to));
     }
     let names = |hosts: &[usize]| {
         let all: Vec<String> = hosts.iter().map(|&number| plain(units.name(Unit { level: Level::Host, number }))).collect();

@@ -109,8 +109,17 @@ const FREE: Parameters = Parameters::FREE;
 #[test]
 fn the_slowest_sender_is_wrong_by_all_of_it() {
     let each = [
-        (12.0, -0.0476), (107.0, 0.9384), (109.2, 2.914), (6.0, -0.1429), (53.8, -0.0019), (12.0, -0.0476), (107.0, 0.9384),
-        (24.0, 0.2834), (109.2, 1.9276), (25.2, 0.5366), (100.1, 3.2415),
+        (12.0, -0.0476),
+        (107.0, 0.9384),
+        (109.2, 2.914),
+        (6.0, -0.1429),
+        (53.8, -0.0019),
+        (12.0, -0.0476),
+        (107.0, 0.9384),
+        (24.0, 0.2834),
+        (109.2, 1.9276),
+        (25.2, 0.5366),
+        (100.1, 3.2415),
     ];
     agrees(Explanation::SlowestPair, &FREE, (each, [1.0018, 3.2415, 1.4973]));
 }
@@ -118,8 +127,17 @@ fn the_slowest_sender_is_wrong_by_all_of_it() {
 #[test]
 fn the_busiest_resource_with_the_capacities_of_the_thread_is_wrong_by_a_quarter() {
     let each = [
-        (12.0, -0.0476), (55.2, 0.0), (27.9, 0.0), (6.0, -0.1429), (53.8, -0.0019), (12.0, -0.0476), (55.2, 0.0), (24.0, 0.2834),
-        (55.2, 0.4799), (25.2, 0.5366), (48.82, 1.0689),
+        (12.0, -0.0476),
+        (55.2, 0.0),
+        (27.9, 0.0),
+        (6.0, -0.1429),
+        (53.8, -0.0019),
+        (12.0, -0.0476),
+        (55.2, 0.0),
+        (24.0, 0.2834),
+        (55.2, 0.4799),
+        (25.2, 0.5366),
+        (48.82, 1.0689),
     ];
     agrees(Explanation::Busiest, &Parameters { root: 55.2e9, link: 27.9e9, ..FREE }, (each, [0.2372, 1.0689, 0.5922]));
 }
@@ -127,13 +145,31 @@ fn the_busiest_resource_with_the_capacities_of_the_thread_is_wrong_by_a_quarter(
 #[test]
 fn a_receiver_in_turns_has_no_parameter_and_is_wrong_by_a_twelfth() {
     let each = [
-        (10.8, -0.143), (53.6, -0.029), (27.35, -0.0197), (6.0, -0.1429), (53.8, -0.0019), (10.8, -0.143), (53.6, -0.029),
-        (16.64, -0.1101), (36.17, -0.0302), (12.43, -0.2421), (23.09, -0.0215),
+        (10.8, -0.143),
+        (53.6, -0.029),
+        (27.35, -0.0197),
+        (6.0, -0.1429),
+        (53.8, -0.0019),
+        (10.8, -0.143),
+        (53.6, -0.029),
+        (16.64, -0.1101),
+        (36.17, -0.0302),
+        (12.43, -0.2421),
+        (23.09, -0.0215),
     ];
     agrees(Explanation::TimeShared, &FREE, (each, [0.0829, 0.2421, 0.101]));
     let each = [
-        (11.12, -0.1173), (55.21, 0.0001), (28.17, 0.0097), (6.0, -0.1429), (53.8, -0.0019), (11.12, -0.1173), (55.21, 0.0001),
-        (17.14, -0.0834), (37.26, -0.0011), (12.8, -0.2194), (23.79, 0.0079),
+        (11.12, -0.1173),
+        (55.21, 0.0001),
+        (28.17, 0.0097),
+        (6.0, -0.1429),
+        (53.8, -0.0019),
+        (11.12, -0.1173),
+        (55.21, 0.0001),
+        (17.14, -0.0834),
+        (37.26, -0.0011),
+        (12.8, -0.2194),
+        (23.79, 0.0079),
     ];
     agrees(Explanation::TimeSharedBy, &Parameters { concurrency: 1.03, ..FREE }, (each, [0.0637, 0.2194, 0.0779]));
 }
@@ -141,13 +177,31 @@ fn a_receiver_in_turns_has_no_parameter_and_is_wrong_by_a_twelfth() {
 #[test]
 fn sockets_and_links_in_turns_agree() {
     let each = [
-        (10.8, -0.143), (53.6, -0.029), (27.35, -0.0197), (6.0, -0.1429), (53.8, -0.0019), (10.8, -0.143), (55.2, 0.0),
-        (19.11, 0.0219), (54.6, 0.4638), (16.79, 0.0238), (44.36, 0.8797),
+        (10.8, -0.143),
+        (53.6, -0.029),
+        (27.35, -0.0197),
+        (6.0, -0.1429),
+        (53.8, -0.0019),
+        (10.8, -0.143),
+        (55.2, 0.0),
+        (19.11, 0.0219),
+        (54.6, 0.4638),
+        (16.79, 0.0238),
+        (44.36, 0.8797),
     ];
     agrees(Explanation::TimeSharedBySocket, &FREE, (each, [0.1699, 0.8797, 0.3473]));
     let each = [
-        (12.0, -0.0476), (55.2, 0.0), (27.35, -0.0197), (6.0, -0.1429), (53.8, -0.0019), (12.0, -0.0476), (55.2, 0.0),
-        (19.11, 0.0219), (54.6, 0.4638), (25.2, 0.5366), (48.17, 1.0409),
+        (12.0, -0.0476),
+        (55.2, 0.0),
+        (27.35, -0.0197),
+        (6.0, -0.1429),
+        (53.8, -0.0019),
+        (12.0, -0.0476),
+        (55.2, 0.0),
+        (19.11, 0.0219),
+        (54.6, 0.4638),
+        (25.2, 0.5366),
+        (48.17, 1.0409),
     ];
     agrees(Explanation::TimeSharedLink, &Parameters { root: 55.2e9, ..FREE }, (each, [0.2112, 1.0409, 0.5158]));
 }
@@ -155,19 +209,46 @@ fn sockets_and_links_in_turns_agree() {
 #[test]
 fn mixtures_and_capacities_by_width_agree() {
     let each = [
-        (10.85, -0.1387), (54.97, -0.0041), (28.41, 0.0185), (6.0, -0.1429), (53.8, -0.0019), (10.85, -0.1387), (54.97, -0.0041),
-        (16.9, -0.0963), (37.43, 0.0034), (12.75, -0.2224), (23.81, 0.0089),
+        (10.85, -0.1387),
+        (54.97, -0.0041),
+        (28.41, 0.0185),
+        (6.0, -0.1429),
+        (53.8, -0.0019),
+        (10.85, -0.1387),
+        (54.97, -0.0041),
+        (16.9, -0.0963),
+        (37.43, 0.0034),
+        (12.75, -0.2224),
+        (23.81, 0.0089),
     ];
     agrees(Explanation::Mixture, &Parameters { theta: 0.05, ..FREE }, (each, [0.0709, 0.2224, 0.0827]));
     let each = [
-        (10.86, -0.1378), (55.25, 0.001), (27.8, -0.0036), (6.0, -0.1429), (53.8, -0.0019), (10.86, -0.1378), (55.25, 0.001),
-        (16.95, -0.0934), (37.69, 0.0104), (12.82, -0.2183), (23.96, 0.0152),
+        (10.86, -0.1378),
+        (55.25, 0.001),
+        (27.8, -0.0036),
+        (6.0, -0.1429),
+        (53.8, -0.0019),
+        (10.86, -0.1378),
+        (55.25, 0.001),
+        (16.95, -0.0934),
+        (37.69, 0.0104),
+        (12.82, -0.2183),
+        (23.96, 0.0152),
     ];
     let parameters = Parameters { theta: 0.06, root: 55.9e9, link: 27.8e9, ..FREE };
     agrees(Explanation::MixtureBusiest, &parameters, (each, [0.0694, 0.2183, 0.0843]));
     let each = [
-        (12.0, -0.0476), (55.2, 0.0), (27.9, 0.0), (6.0, -0.1429), (53.8, -0.0019), (12.0, -0.0476), (55.2, 0.0), (24.0, 0.2834),
-        (37.3, 0.0), (23.6, 0.439), (23.6, 0.0),
+        (12.0, -0.0476),
+        (55.2, 0.0),
+        (27.9, 0.0),
+        (6.0, -0.1429),
+        (53.8, -0.0019),
+        (12.0, -0.0476),
+        (55.2, 0.0),
+        (24.0, 0.2834),
+        (37.3, 0.0),
+        (23.6, 0.439),
+        (23.6, 0.0),
     ];
     let widths = vec![(2, 55.2e9), (4, 37.3e9), (7, 23.6e9)];
     agrees(Explanation::BusiestByWidth, &Parameters { widths, link: 27.9e9, ..FREE }, (each, [0.0875, 0.439, 0.1806]));
@@ -178,7 +259,6 @@ fn fitted_parameters_are_no_worse_than_those_of_a_grid() {
     let found = identified();
     for (by, published, parameters) in [
         (Explanation::Busiest, 0.2368, &[("R", 55.2e9), ("X", 27.8e9)][..]),
-        (Explanation::BusiestByWidth, 0.0875, &[("R2", 55.2e9), ("R4", 37.3e9), ("R7", 23.6e9), ("X", 27.9e9)]),
         (Explanation::TimeSharedLink, 0.2112, &[("R", 55.2e9)]),
         (Explanation::TimeSharedBy, 0.0637, &[("c", 1.03)]),
         (Explanation::Mixture, 0.0709, &[("theta", 0.05)]),
@@ -192,6 +272,10 @@ fn fitted_parameters_are_no_worse_than_those_of_a_grid() {
             assert!((own / value - 1.0).abs() < 0.01 || (own - value).abs() < 0.006, "{by:?} {name}: {own}");
         }
     }
+    // With the least of width 7 instead of its greatest as capacity, the errors are smaller than the 0.0875 published.
+    let widths = found.stands.iter().find(|stand| stand.explanation == Explanation::BusiestByWidth).unwrap();
+    printed("by width", widths.mean, 0.0753, 4);
+    printed("R7", widths.parameters.iter().find(|own| own.0 == "R7").unwrap().1 / 1e9, 16.4, 1);
 }
 
 #[test]
@@ -219,7 +303,11 @@ fn receiver_and_link_between_sockets_are_not_told_apart_and_the_fan_that_would_i
     let (root, peers) = (open.root, &open.peers);
     // One sender within the socket, one across.
     assert_eq!(peers.len(), 2, "{}", open.say);
-    assert!(peers.iter().any(|peer| socket(peer) == socket(&root)) && peers.iter().any(|peer| socket(peer) != socket(&root)), "{}", open.say);
+    assert!(
+        peers.iter().any(|peer| socket(peer) == socket(&root)) && peers.iter().any(|peer| socket(peer) != socket(&root)),
+        "{}",
+        open.say
+    );
     assert!(open.predicted.1 / open.predicted.0 > 1.4, "{}", open.say);
     assert!(open.say.contains(&format!("the fan {root} ← {}, {} would", peers[0], peers[1])), "{}", open.say);
 }
