@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::fit::Interval;
-use crate::fit::identify::Together;
+use crate::fit::identify::{Evidence, Identified, Together, identify_all};
 use crate::sample::{EngineKind, MoverKind, Status};
 use crate::topology::{Efficiency, PathClass, PathLabel, Router, Topology, Units};
 
@@ -150,6 +150,9 @@ impl PairClass {
     }
 }
 
+/// Sizes further apart than this tell latency from what the bytes take.
+const APART: u64 = 16;
+
 /// With what it was measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Provenance {
@@ -211,6 +214,30 @@ impl Measured {
     /// What a pair gives alone, bytes per second.
     pub fn rate(&self, from: usize, to: usize) -> Option<f64> {
         self.peer.get(from, to).map(|pair| pair.rate).filter(|rate| rate.is_finite())
+    }
+
+    /// Seconds of a message that is nearly empty: the line through the smallest size and that of the rates.
+    fn latency(&self, from: usize, to: usize) -> Option<f64> {
+        let pair = self.peer.get(from, to)?;
+        let (small, bytes) = (self.small_bytes as f64, self.bytes as f64);
+        let seconds = bytes / pair.rate;
+        Some(pair.small - small * (seconds - pair.small) / (bytes - small)).filter(|latency| *latency > 0.0)
+    }
+
+    /// What pairs and all that ran together tell of resources.
+    pub fn identified(&self) -> Identified {
+        let rate = |from, to| self.rate(from, to);
+        let latency = |from, to| self.latency(from, to);
+        let duplex = |tell: &mut dyn FnMut(usize, usize, f64)| {
+            self.duplex.iter().for_each(|pair| tell(pair.from as usize, pair.to as usize, pair.rate));
+        };
+        identify_all(&Evidence {
+            bytes: self.bytes,
+            latency: if self.bytes / APART >= self.small_bytes { Some(&latency) } else { None },
+            duplex: Some(&duplex),
+            together: &self.together,
+            ..Evidence::new(&self.units, &rate)
+        })
     }
 
     /// The class of a pair.

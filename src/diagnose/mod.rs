@@ -26,12 +26,9 @@ pub use finding::{Diagnosis, Fact, Finding, Severity, Shape, Silenced, Suspect, 
 pub use measured::{AtSize, Measured, PairClass, PairSeen, Pairs, Provenance, Selected};
 pub use rule::{RULES, Rule, View};
 
-use crate::fit::identify::identify;
-
 /// Everything there is to say.
 pub fn diagnose(measured: &Measured) -> Diagnosis {
-    let rate = |from, to| measured.rate(from, to);
-    let identified = identify(&measured.units, &rate, &measured.together, &[]);
+    let identified = measured.identified();
     let mut view = View { measured, identified: &identified, claims: Claims::default(), silenced: Vec::new() };
     let mut findings = Vec::new();
     for rule in RULES {

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::next::Test;
-use crate::sample::Sample;
+use crate::sample::{Pattern, Sample};
 use crate::sweep::{Enough, Probe, SweepSettings};
 
 /// Something that happened, with when.
@@ -23,6 +23,36 @@ pub enum Outcome {
     Aborted,
     /// the job ended under it: a signal, the launcher, or the engine
     Cut,
+}
+
+/// Transfers that were found to slow each other: probes of one round, tried again together and then each alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Conflict {
+    /// of the probes
+    pub pattern: Pattern,
+    /// of one message
+    pub bytes: u64,
+    /// of each probe, together and alone
+    pub repeats: u32,
+    /// (sender, receiver) each
+    pub flows: Vec<(usize, usize)>,
+    /// median seconds of a message while all of them ran, in the order of `flows`
+    pub together: Vec<f64>,
+    /// the same alone
+    pub alone: Vec<f64>,
+}
+
+impl Conflict {
+    /// True if it is of a job of so many ranks and its numbers make sense: recorded sessions are data.
+    pub fn is_sound(&self, world: usize) -> bool {
+        let n = self.flows.len();
+        let times = || self.together.iter().chain(&self.alone);
+        n > 0
+            && (self.together.len(), self.alone.len()) == (n, n)
+            && self.bytes > 0
+            && times().all(|seconds| seconds.is_finite() && *seconds > 0.0)
+            && self.flows.iter().all(|&(from, to)| from < world && to < world)
+    }
 }
 
 /// What can happen in a session. New kinds are new minor versions of the format; readers skip kinds they do not know.
@@ -71,6 +101,8 @@ pub enum Event {
         /// what kept it from being whole; empty if nothing did
         reason: String,
     },
+    /// transfers were found to slow each other; they are not measured at the same time any more
+    Shared(Conflict),
     Paused,
     Continued,
     SweepEnded {

@@ -5,7 +5,7 @@ use std::num::NonZero;
 use std::ops::Range;
 use std::thread;
 
-use super::{GroupSize, Model, SizeCell, curves};
+use super::{Conflict, GroupSize, Model, SizeCell, curves};
 use crate::diagnose::{AtSize, Measured, PairClass, PairSeen, Pairs, Provenance};
 use crate::fit::identify::Together;
 use crate::fit::{Fit, Interval, Key, Kind, Line, Point, median, median_interval};
@@ -60,6 +60,7 @@ pub fn measured(model: &Model, efficiency: &Efficiency) -> Measured {
         Pairs::with_sizes(world, own.map(|(_, pair, range)| (*pair, range.clone())).collect(), &at_sizes)
     };
     let (peer, duplex, local) = (of(Pattern::Peer), of(Pattern::Duplex), of(Pattern::Local));
+    let groups = model.groups.iter().flat_map(|(group, sizes)| sizes.iter().filter_map(|size| together(group, size)));
     let classes = classes.told(peer.iter().chain(local.iter()));
     Measured {
         units,
@@ -73,7 +74,7 @@ pub fn measured(model: &Model, efficiency: &Efficiency) -> Measured {
         peer,
         duplex,
         local,
-        together: model.groups.iter().flat_map(|(group, sizes)| sizes.iter().filter_map(|size| together(group, size))).collect(),
+        together: groups.chain(model.conflicts.iter().map(slowed)).collect(),
         lost: model.lost.iter().map(|(&rank, why)| (rank, why.clone())).collect(),
         tests: model.tests.clone(),
         topology,
@@ -230,15 +231,23 @@ fn together(group: &Group, size: &GroupSize) -> Option<Together> {
     let own = flows.iter().map(|&(from, to)| median(&mut size.times(from, to))).collect();
     let interval = median_interval(&all, CONFIDENCE);
     let n = all.len();
-    Some(Together {
-        pattern: group.pattern,
-        root: group.root,
-        flows,
-        bytes: size.bytes,
-        seconds: median(&mut all),
-        interval,
-        own,
-        alone: Vec::new(),
-        n,
-    })
+    let (pattern, root, bytes, alone) = (group.pattern, group.root, size.bytes, Vec::new());
+    Some(Together { pattern, root, flows, bytes, seconds: median(&mut all), interval, own, alone, n })
+}
+
+/// Probes of a round that slowed each other. Each went on by itself, so that what they moved in a second is the sum of their rates.
+fn slowed(conflict: &Conflict) -> Together {
+    let Conflict { pattern, bytes, repeats, ref flows, ref together, ref alone } = *conflict;
+    let seconds = together.len() as f64 / together.iter().map(|seconds| seconds.recip()).sum::<f64>();
+    Together {
+        pattern,
+        root: None,
+        flows: flows.clone(),
+        bytes,
+        seconds,
+        interval: None,
+        own: together.clone(),
+        alone: alone.clone(),
+        n: repeats as usize,
+    }
 }

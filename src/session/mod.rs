@@ -16,7 +16,7 @@ pub mod store;
 
 pub use cells::{Cells, Shot, SizeCell};
 pub use command::Command;
-pub use event::{Event, Outcome, Record};
+pub use event::{Conflict, Event, Outcome, Record};
 pub use fits::{fits, observations};
 pub use groups::{GroupShot, GroupSize, Groups};
 pub use header::{FORMAT, Header};

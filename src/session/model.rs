@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{Cells, Event, Groups, Header, Outcome, Record, SizeCell};
+use super::{Cells, Conflict, Event, Groups, Header, Outcome, Record, SizeCell};
 use crate::diagnose::next::{Test, TestResult};
 use crate::sample::{Sample, Status};
 use crate::sweep::{Cell, Done, Enough, Group, Probe, SweepSettings, Target, Work};
@@ -110,6 +110,8 @@ pub struct Model {
     pub tests: Vec<TestResult>,
     /// the test under way: of which finding
     pub testing: Option<(String, Test)>,
+    /// transfers that were found to slow each other, in the order in which they were
+    pub conflicts: Vec<Conflict>,
     /// ranks that do not answer any more, with the reason
     pub lost: BTreeMap<usize, String>,
     pub log: VecDeque<LogLine>,
@@ -129,6 +131,7 @@ impl Model {
             groups: Groups::default(),
             tests: Vec::new(),
             testing: None,
+            conflicts: Vec::new(),
             lost: BTreeMap::new(),
             log: VecDeque::new(),
             now: 0.0,
@@ -184,6 +187,12 @@ impl Model {
             }
             Event::TestStarted { finding, test } => self.test_started(finding, test, record.t),
             Event::TestDone { finding, test, samples, reason } => self.test_done(finding, test, samples, reason, record.t),
+            Event::Shared(conflict) => {
+                if conflict.is_sound(self.world()) {
+                    self.conflicts.push(conflict.clone());
+                }
+                Change::State
+            }
             Event::Paused => self.set_running(Running::Paused),
             Event::Continued => self.set_running(Running::Measuring),
             Event::SweepEnded { outcome, reason } => {
@@ -240,6 +249,7 @@ impl Model {
             self.cells = Cells::default();
             self.groups = Groups::default();
             self.tests.clear();
+            self.conflicts.clear();
         }
         self.testing = None;
         self.sweep = Some(state);

@@ -3,6 +3,7 @@
 mod cost;
 mod published;
 mod recovered;
+mod resources;
 mod trunk;
 
 use std::cell::RefCell;

@@ -2,7 +2,7 @@
 //!
 //! Every measurement says of each resource that it carried at least so much. Where flows were slowed, one of the resources that
 //! several of them passed was full: one that never carried more. Of several such the one that most flows passed is taken, then
-//! the finest. Roots of fans that serve in turns are told by their concurrency.
+//! the finest, then the sending end. Roots of fans that serve in turns are told by their concurrency.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,6 +36,8 @@ struct Found {
     bound: Vec<(f64, Option<Interval>)>,
     /// concurrency of its fans, by width
     turns: Vec<(usize, f64)>,
+    /// a fixed capacity explains them clearly better
+    fixed: bool,
 }
 
 /// How the roots of fans share.
@@ -52,6 +54,8 @@ fn roots(alike: &Alike) -> Roots {
     let kind = |by: Explanation| match Family::of(by) {
         Family::Nothing => Roots::Free,
         Family::InTurns | Family::Between => Roots::Turns,
+        // What depends on the number of peers is no fixed capacity.
+        _ if by == Explanation::BusiestByWidth => Roots::Open,
         _ => Roots::Fixed,
     };
     let Some(best) = alike.standings.first().map(|standing| kind(standing.stand.explanation)) else { return Roots::Free };
@@ -91,8 +95,10 @@ pub(super) fn capacities(
     for alike in alike {
         let roots = roots(alike);
         for (fan, point) in alike.known().filter(|(fan, _)| fan.width() > 1) {
-            let Some(resource) = root_of(fan).filter(|_| roots == Roots::Turns || roots == Roots::Open) else { continue };
-            found.entry(resource).or_default().turns.push((fan.width(), fan.concurrency(point.aggregate)));
+            let Some(resource) = root_of(fan).filter(|_| roots != Roots::Free) else { continue };
+            let found = found.entry(resource).or_default();
+            found.turns.push((fan.width(), fan.concurrency(point.aggregate)));
+            found.fixed = roots == Roots::Fixed;
             if roots == Roots::Turns && in_turns(alike, point) {
                 explained.insert((fan.pattern, fan.root, fan.peers.clone()));
             }
@@ -155,7 +161,8 @@ fn told(evidence: &Evidence<'_>, resource: Resource, found: &Found, carried: &Ca
     for &(width, concurrency) in &found.turns {
         by_width.entry(width).or_default().push(concurrency);
     }
-    let concurrency = (!found.turns.is_empty()).then(|| median(&mut found.turns.iter().map(|turn| turn.1).collect::<Vec<_>>()));
+    let concurrency = (!found.turns.is_empty() && !(found.fixed && rate.is_some()))
+        .then(|| median(&mut found.turns.iter().map(|turn| turn.1).collect::<Vec<_>>()));
     Capacity {
         owner: Owner::Unit { unit, side },
         name: words::resource(evidence.units, unit, side, path),

@@ -47,6 +47,12 @@ struct Seen {
     ran: BTreeSet<usize>,
 }
 
+/// Slowed flows of one measurement that nothing known explains, by number.
+struct Open {
+    ran: usize,
+    flows: Vec<usize>,
+}
+
 /// Hidden links, and which measurements each was seen in.
 pub(super) fn hidden(
     evidence: &Evidence<'_>,
@@ -54,13 +60,69 @@ pub(super) fn hidden(
     passed: &[Vec<Passed>],
     carried: &Carried,
 ) -> (Vec<Hidden>, BTreeSet<usize>) {
-    let mut all: Vec<Seen> = Vec::new();
-    for (number, (ran, passed)) in ran.iter().zip(passed).enumerate() {
-        all.extend(seen(evidence, number, ran, passed, carried));
+    let open = ran.iter().zip(passed).enumerate().filter_map(|(number, (ran, passed))| {
+        let flows = unexplained(evidence, ran, passed, carried);
+        (!flows.is_empty()).then_some(Open { ran: number, flows })
+    });
+    let mut open: Vec<Open> = open.collect();
+    // What was tried two at a time and small sets are clear; they tell what larger sets are made of.
+    open.sort_by_key(|open| (ran[open.ran].told.pattern != Pattern::Peer, open.flows.len(), open.ran));
+    let mut links: Vec<Seen> = Vec::new();
+    for Open { ran: number, flows } in open {
+        let ran = &ran[number];
+        // What was tried two at a time shares one thing, whatever was known before.
+        let known = if ran.told.pattern == Pattern::Peer { &[][..] } else { &links[..] };
+        for (mut link, own) in split(evidence, ran, &flows, known) {
+            link.take(evidence, number, ran, &own);
+            links = merged(links, link);
+        }
     }
-    let merged = merged(all);
-    let explained = merged.iter().flat_map(|seen| &seen.ran).copied().collect();
-    (merged.iter().map(|seen| told(evidence, seen)).collect(), explained)
+    links.sort_by(|a, b| (a.within, &a.from, &a.to).cmp(&(b.within, &b.from, &b.to)));
+    let explained = links.iter().flat_map(|seen| &seen.ran).copied().collect();
+    (links.iter().map(|seen| told(evidence, seen)).collect(), explained)
+}
+
+impl Seen {
+    fn new(within: Option<Unit>) -> Self {
+        Self {
+            within,
+            from: Ends::new(),
+            to: Ends::new(),
+            flows: BTreeSet::new(),
+            free: BTreeSet::new(),
+            rates: Vec::new(),
+            ran: BTreeSet::new(),
+        }
+    }
+
+    /// True if a flow goes from one of its ends to the other.
+    fn holds(&self, evidence: &Evidence<'_>, flow: (usize, usize)) -> bool {
+        ends_of(evidence, self.within, flow).is_some_and(|(from, to)| self.from.contains(&from) && self.to.contains(&to))
+    }
+
+    /// Take in what these flows of a measurement, by number, had of the link.
+    fn take(&mut self, evidence: &Evidence<'_>, number: usize, ran: &Ran<'_>, own: &[usize]) {
+        if own.is_empty() {
+            return;
+        }
+        self.ran.insert(number);
+        let flows = &ran.told.flows;
+        self.flows.extend(own.iter().map(|&at| flows[at]));
+        if own.len() > 1 {
+            let bytes = ran.told.bytes as f64;
+            let rate = bytes * own.len() as f64 / ran.seconds(own.iter().copied());
+            let moved = rate * ran.told.seconds;
+            let interval = ran.told.interval.map(|seconds| Interval { low: moved / seconds.high, high: moved / seconds.low });
+            // Probes that went on each by itself were all there all the time.
+            let slowest = if ran.told.pattern == Pattern::Peer { f64::INFINITY } else { alone_least(ran, own) };
+            self.rates.push((rate, interval, slowest));
+        }
+        for (&flow, slowing) in flows.iter().zip(slowing(ran)) {
+            if slowing.is_some_and(|slowing| slowing <= FREE) {
+                self.free.extend(ends_of(evidence, self.within, flow));
+            }
+        }
+    }
 }
 
 /// Seconds beyond latency over those alone, of each flow; `None` where either is not known.
@@ -70,8 +132,8 @@ fn slowing(ran: &Ran<'_>) -> Vec<Option<f64>> {
     (0..ran.told.flows.len()).map(one).collect()
 }
 
-/// What a measurement shows that nothing known explains, one entry for each direction.
-fn seen(evidence: &Evidence<'_>, number: usize, ran: &Ran<'_>, passed: &[Passed], carried: &Carried) -> Vec<Seen> {
+/// Flows of a measurement that were slowed by more than what is known to be shared, by number; empty if all is explained.
+fn unexplained(evidence: &Evidence<'_>, ran: &Ran<'_>, passed: &[Passed], carried: &Carried) -> Vec<usize> {
     let Together { pattern, flows, n, .. } = ran.told;
     // The flows of a fan share their root, whatever else they share.
     if !matches!(pattern, Pattern::Peer | Pattern::Custom | Pattern::Relay) || *n < REPEATS || flows.len() < 2 {
@@ -106,22 +168,13 @@ fn seen(evidence: &Evidence<'_>, number: usize, ran: &Ran<'_>, passed: &[Passed]
     if !(0..flows.len()).any(|at| slowed(at) && why[at] == Why::Unknown) {
         return Vec::new();
     }
-    let mut found = split(evidence, number, flows, |at| slowed(at) && why[at] < Why::Rank);
-    let bytes = ran.told.bytes as f64;
-    for one in &mut found {
-        let own: Vec<usize> = (0..flows.len()).filter(|&at| one.flows.contains(&flows[at])).collect();
-        let rate = bytes * own.len() as f64 / ran.seconds(own.iter().copied());
-        let moved = rate * ran.told.seconds;
-        let interval = ran.told.interval.map(|seconds| Interval { low: moved / seconds.high, high: moved / seconds.low });
-        let slowest = own.iter().filter_map(|&at| ran.alone[at]).map(|alone| bytes / alone.bytes).fold(f64::INFINITY, f64::min);
-        one.rates.push((rate, interval, slowest));
-        for (at, &(from, to)) in flows.iter().enumerate() {
-            if slowing[at].is_some_and(|slowing| slowing <= FREE) {
-                one.free.extend(ends_of(evidence, one.within, (from, to)));
-            }
-        }
-    }
-    found
+    (0..flows.len()).filter(|&at| slowed(at) && why[at] < Why::Rank).collect()
+}
+
+/// The rate alone of the slowest of these, bytes per second.
+fn alone_least(ran: &Ran<'_>, flows: &[usize]) -> f64 {
+    let rates = flows.iter().filter_map(|&at| ran.alone[at]).map(|alone| ran.told.bytes as f64 / alone.bytes);
+    rates.fold(f64::INFINITY, f64::min)
 }
 
 /// Why a flow is slow, weakest first.
@@ -164,58 +217,62 @@ fn ends_of(evidence: &Evidence<'_>, within: Option<Unit>, (from, to): (usize, us
     }
 }
 
-/// The chosen flows by where they go: between hosts or within one, and so that nobody is at both ends.
-fn split(evidence: &Evidence<'_>, number: usize, flows: &[(usize, usize)], chosen: impl Fn(usize) -> bool) -> Vec<Seen> {
-    let mut all: Vec<Seen> = Vec::new();
-    for (_, &flow) in flows.iter().enumerate().filter(|&(at, _)| chosen(at)) {
+/// These flows by where they go: over a link that is known already, between hosts or within one, and so that nobody is at both
+/// ends. Each with its flows' numbers.
+fn split(evidence: &Evidence<'_>, ran: &Ran<'_>, chosen: &[usize], links: &[Seen]) -> Vec<(Seen, Vec<usize>)> {
+    // Ends that are taken, those of the link included.
+    let mut groups: Vec<(Option<usize>, Seen, Vec<usize>)> = Vec::new();
+    let known = |at: usize| links.iter().position(|link| link.holds(evidence, ran.told.flows[at]));
+    let (held, others): (Vec<usize>, Vec<usize>) = chosen.iter().partition(|&&at| known(at).is_some());
+    for at in held.into_iter().chain(others) {
+        let flow = ran.told.flows[at];
         let within = match evidence.path(flow.0, flow.1) {
             PathClass::IntraNode => evidence.units.unit(Level::Host, flow.0),
             PathClass::InterNode => None,
             _ => continue,
         };
         let Some((from, to)) = ends_of(evidence, within, flow) else { continue };
-        let fits = |seen: &&mut Seen| seen.within == within && !seen.to.contains(&from) && !seen.from.contains(&to);
-        let seen = match all.iter_mut().find(fits) {
-            Some(seen) => seen,
-            None => {
-                all.push(Seen {
-                    within,
-                    from: Ends::new(),
-                    to: Ends::new(),
-                    flows: BTreeSet::new(),
-                    free: BTreeSet::new(),
-                    rates: Vec::new(),
-                    ran: BTreeSet::from([number]),
-                });
-                let last = all.len() - 1;
-                &mut all[last]
-            }
+        let link = known(at);
+        let fits = |(own, seen, _): &(Option<usize>, Seen, Vec<usize>)| match link {
+            Some(_) => *own == link,
+            None => seen.within == within && !seen.to.contains(&from) && !seen.from.contains(&to),
         };
+        let place = groups.iter().position(fits).unwrap_or_else(|| {
+            let mut seen = Seen::new(within);
+            if let Some(link) = link.map(|link| &links[link]) {
+                (seen.from, seen.to) = (link.from.clone(), link.to.clone());
+            }
+            groups.push((link, seen, Vec::new()));
+            groups.len() - 1
+        });
+        let (_, seen, own) = &mut groups[place];
         seen.from.insert(from);
         seen.to.insert(to);
-        seen.flows.insert(flow);
+        own.push(at);
     }
-    all.retain(|seen| seen.flows.len() > 1);
+    let (single, groups): (Vec<_>, Vec<_>) = groups.into_iter().partition(|(_, _, own)| own.len() == 1);
+    let single: Vec<usize> = single.into_iter().flat_map(|(_, _, own)| own).collect();
+    let mut all: Vec<_> = groups.into_iter().map(|(_, seen, own)| (seen, own)).collect();
+    // Alone on a link of its own, and slowed all the same: by others of the measurement that are left over.
+    if single.len() > 1 && !links.is_empty() {
+        all.extend(split(evidence, ran, &single, &[]));
+    }
     all
 }
 
 /// What overlaps at both ends is taken to be one link, unless a flow that would then pass it ran beside its flows unslowed.
-fn merged(all: Vec<Seen>) -> Vec<Seen> {
-    let mut merged: Vec<Seen> = Vec::new();
-    for mut new in all {
-        while let Some(at) = merged.iter().position(|old| one_link(old, &new)) {
-            let old = merged.swap_remove(at);
-            new.from.extend(old.from);
-            new.to.extend(old.to);
-            new.flows.extend(old.flows);
-            new.free.extend(old.free);
-            new.rates.extend(old.rates);
-            new.ran.extend(old.ran);
-        }
-        merged.push(new);
+fn merged(mut links: Vec<Seen>, mut new: Seen) -> Vec<Seen> {
+    while let Some(at) = links.iter().position(|old| one_link(old, &new)) {
+        let old = links.swap_remove(at);
+        new.from.extend(old.from);
+        new.to.extend(old.to);
+        new.flows.extend(old.flows);
+        new.free.extend(old.free);
+        new.rates.extend(old.rates);
+        new.ran.extend(old.ran);
     }
-    merged.sort_by(|a, b| (a.within, &a.from, &a.to).cmp(&(b.within, &b.from, &b.to)));
-    merged
+    links.push(new);
+    links
 }
 
 fn one_link(a: &Seen, b: &Seen) -> bool {

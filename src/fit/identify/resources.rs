@@ -66,7 +66,8 @@ pub(super) fn passed_in(evidence: &Evidence<'_>, ran: &Ran<'_>) -> Vec<Passed> {
         Passed { resource, flows, rate, demand }
     };
     let mut all: Vec<Passed> = flows.into_iter().filter(|(_, flows)| flows.len() > 1).map(one).collect();
-    all.sort_by_key(|passed| passed.resource);
+    // Fine ones first; of one measurement's two ends the sending one.
+    all.sort_by_key(|passed| (passed.resource.unit.level, passed.resource.side, passed.resource));
     all
 }
 

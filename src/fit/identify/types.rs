@@ -19,7 +19,8 @@ pub struct Together {
     pub flows: Vec<(usize, usize)>,
     /// of one message
     pub bytes: u64,
-    /// until the last is through, seconds of one message each: the median; of a fan as its root saw it
+    /// until the last is through, seconds of one message each: the median; of a fan as its root saw it. Of `peer`, which are
+    /// probes that went on each by itself: all bytes over the sum of their rates.
     pub seconds: f64,
     /// of that median, 95 %; `None` below 6 repeats
     pub interval: Option<Interval>,

@@ -40,6 +40,18 @@ impl Family {
     }
 }
 
+/// True if one explanation is another with a parameter set: without a better score it says nothing of its own.
+const fn contains(general: Explanation, special: Explanation) -> bool {
+    use Explanation::{Busiest, BusiestByWidth, Mixture, MixtureBusiest, SlowestPair, TimeShared, TimeSharedBy};
+    matches!(
+        (general, special),
+        (Busiest | BusiestByWidth | Mixture, SlowestPair)
+            | (BusiestByWidth, Busiest)
+            | (TimeSharedBy | Mixture, TimeShared)
+            | (MixtureBusiest, SlowestPair | TimeShared | Mixture | Busiest)
+    )
+}
+
 /// The best of each other kind that is not told from the preferred explanation; best by the fans whose peers are known first.
 pub(super) fn rivals(alike: &Alike) -> Vec<&Standing> {
     let Some(best) = alike.standings.first() else { return Vec::new() };
@@ -47,6 +59,9 @@ pub(super) fn rivals(alike: &Alike) -> Vec<&Standing> {
     let mut rivals: Vec<&Standing> = Vec::new();
     for standing in alike.standings.iter().filter(|standing| alike.undecided(standing)) {
         let family = Family::of(standing.stand.explanation);
+        if contains(standing.stand.explanation, best.stand.explanation) {
+            continue;
+        }
         if !seen.contains(&family) {
             seen.push(family);
             rivals.push(standing);

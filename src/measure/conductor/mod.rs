@@ -250,9 +250,12 @@ impl<'a> Conductor<'a> {
     /// What the planner has to say.
     fn tell_planned(&mut self) {
         let Some(active) = &mut self.sweep else { return };
-        let (foreseen, words) = (active.planner.foreseen(), active.planner.words());
+        let (foreseen, words, conflicts) = (active.planner.foreseen(), active.planner.words(), active.planner.conflicts());
         for (bytes, repeats) in foreseen {
             self.tell(Event::Foreseen { bytes, repeats });
+        }
+        for conflict in conflicts {
+            self.tell(Event::Shared(conflict));
         }
         for text in words {
             self.notice(text);

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::stop::Stat;
 use super::{Ask, Planner, Stage, words};
 use crate::sample::Pattern;
+use crate::session::Conflict;
 use crate::sweep::{FEWEST, Item, Knowledge};
 use crate::topology::PathClass;
 
@@ -369,6 +370,28 @@ impl Planner {
         None
     }
 
+    /// What a group did together and alone; `None` where one of it did not answer.
+    fn conflict(&self, trial: &Trial, group: &[Item]) -> Option<Conflict> {
+        let first = group.first()?;
+        let mut conflict = Conflict {
+            pattern: self.work.pattern(first.target as usize)?,
+            bytes: self.settings.sizes[usize::from(first.size)],
+            repeats: trial.repeats,
+            flows: Vec::new(),
+            together: Vec::new(),
+            alone: Vec::new(),
+        };
+        for item in group {
+            let (together, alone) = (trial.together.get(&item.target)?, trial.alone.get(&item.target)?);
+            for flow in self.work.flows(item.target as usize) {
+                conflict.flows.push(flow);
+                conflict.together.push(together.median);
+                conflict.alone.push(alone.median);
+            }
+        }
+        Some(conflict)
+    }
+
     /// Those of each group share something; what ran together against that is measured again.
     fn learn(&mut self, trial: &Trial, groups: &[Vec<Item>]) {
         for group in groups {
@@ -379,6 +402,7 @@ impl Planner {
                 self.rules.set_alone(&flows);
                 None
             };
+            self.conflicts.extend(self.conflict(trial, group).filter(|_| group.len() > 1));
             let text = words::conflict(self, group, &trial.members, shared.as_ref(), &trial.together, &trial.alone);
             self.words.push(text);
         }

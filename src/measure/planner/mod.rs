@@ -19,6 +19,7 @@ use check::{Check, Slow};
 use ledger::{Ledger, missing};
 use stop::{enough, more};
 
+use crate::session::Conflict;
 use crate::sweep::{Done, Enough, Item, Knowledge, Pass, Probe, Rules, SweepSettings, Target, Work, coverage};
 use crate::topology::Topology;
 
@@ -82,6 +83,8 @@ pub(super) struct Planner {
     /// what was said about slow ranks and pairs
     said: Vec<cause::Cause>,
     words: Vec<String>,
+    /// what was found to be shared, since it was asked for last
+    conflicts: Vec<Conflict>,
     /// repeats of each size given out
     given: Vec<u64>,
     /// expected besides, for verification
@@ -121,6 +124,7 @@ impl Planner {
             slow: HashMap::new(),
             said: Vec::new(),
             words: Vec::new(),
+            conflicts: Vec::new(),
             given: vec![0; sizes],
             extra: vec![0; sizes],
             told: vec![0; sizes],
@@ -180,6 +184,11 @@ impl Planner {
     /// What a person should know, since the last call.
     pub fn words(&mut self) -> Vec<String> {
         std::mem::take(&mut self.words)
+    }
+
+    /// Transfers that were found to slow each other, since the last call.
+    pub fn conflicts(&mut self) -> Vec<Conflict> {
+        std::mem::take(&mut self.conflicts)
     }
 
     /// Sizes of which another number of repeats is expected than was told last: bytes, repeats in all.

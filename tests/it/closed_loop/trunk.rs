@@ -8,7 +8,7 @@ use toposcope::sweep::{Cell, Probe};
 
 use super::*;
 
-const TRUNK: &str = r#"
+pub(super) const TRUNK: &str = r#"
 about = "eight hosts behind two bridges"
 [hosts]
 count = 8

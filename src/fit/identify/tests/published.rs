@@ -259,7 +259,6 @@ fn fitted_parameters_are_no_worse_than_those_of_a_grid() {
     let found = identified();
     for (by, published, parameters) in [
         (Explanation::Busiest, 0.2368, &[("R", 55.2e9), ("X", 27.8e9)][..]),
-        (Explanation::BusiestByWidth, 0.0875, &[("R2", 55.2e9), ("R4", 37.3e9), ("R7", 23.6e9), ("X", 27.9e9)]),
         (Explanation::TimeSharedLink, 0.2112, &[("R", 55.2e9)]),
         (Explanation::TimeSharedBy, 0.0637, &[("c", 1.03)]),
         (Explanation::Mixture, 0.0709, &[("theta", 0.05)]),
@@ -273,6 +272,10 @@ fn fitted_parameters_are_no_worse_than_those_of_a_grid() {
             assert!((own / value - 1.0).abs() < 0.01 || (own - value).abs() < 0.006, "{by:?} {name}: {own}");
         }
     }
+    // With the least of width 7 instead of its greatest as capacity, the errors are smaller than the 0.0875 published.
+    let widths = found.stands.iter().find(|stand| stand.explanation == Explanation::BusiestByWidth).unwrap();
+    printed("by width", widths.mean, 0.0753, 4);
+    printed("R7", widths.parameters.iter().find(|own| own.0 == "R7").unwrap().1 / 1e9, 16.4, 1);
 }
 
 #[test]
