@@ -18,5 +18,6 @@ mod place;
 mod screen;
 mod sessions;
 mod store;
+mod stories;
 mod terminal;
 mod words;
