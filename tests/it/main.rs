@@ -19,5 +19,6 @@ mod place;
 mod screen;
 mod sessions;
 mod store;
+mod stories;
 mod terminal;
 mod words;
