@@ -143,12 +143,23 @@ impl Noises {
     }
 }
 
-/// What the sizes say together: ln of the rates' ratio, free of latency, and its variance. `None` where no size is in both;
-/// a variance of NaN where none tells its noise.
-fn rate(noises: &Noises, both: &Both<'_>) -> Option<(f64, f64)> {
+/// What sizes say together.
+#[derive(Debug, Clone, Copy)]
+struct Rate {
+    /// ln of the rates' ratio, free of latency
+    d: f64,
+    /// of that; NaN where no size tells its noise
+    var: f64,
+    /// how far the sizes are from agreeing: Σ (d of a size − d)² / its variance, and how many there are beyond the first
+    apart: f64,
+    more: f64,
+}
+
+/// What the sizes say together. `None` where no size is in both.
+fn rate(noises: &Noises, both: &Both<'_>) -> Option<Rate> {
     let all: Vec<_> = noises.sizes(both).collect();
     let ((old_base, new_base, base), largest) = (all.first()?, all.last()?);
-    let mut sum = (0.0, 0.0);
+    let mut sums = [0.0; 4];
     for (old, new, known) in &all[1..] {
         let (old_rest, new_rest) = (old.seconds - old_base.seconds, new.seconds - new_base.seconds);
         let bytes_decide = old_rest >= old_base.seconds && new_rest >= new_base.seconds;
@@ -158,16 +169,31 @@ fn rate(noises: &Noises, both: &Both<'_>) -> Option<(f64, f64)> {
         };
         let var = of_rest(*old_var, old.seconds, *old_base_var, old_base.seconds, old_rest)
             + of_rest(*new_var, new.seconds, *new_base_var, new_base.seconds, new_rest);
-        let weight = 1.0 / var.max(LEAST_VARIANCE);
-        sum = (sum.0 + weight * (old_rest / new_rest).ln(), sum.1 + weight);
+        let (weight, d) = (1.0 / var.max(LEAST_VARIANCE), (old_rest / new_rest).ln());
+        for (sum, more) in sums.iter_mut().zip([1.0, weight, weight * d, weight * d * d]) {
+            *sum += more;
+        }
     }
-    let (d, var) = if sum.1 > 0.0 {
-        (sum.0 / sum.1, 1.0 / sum.1)
+    let [n, weight, of_d, of_square] = sums;
+    let rate = if n > 0.0 {
+        let d = of_d / weight;
+        Rate { d, var: 1.0 / weight, apart: (of_square - of_d * d).max(0.0), more: n - 1.0 }
     } else {
         let (old, new, known) = largest;
-        ((old.seconds / new.seconds).ln(), known.map_or(f64::NAN, |(old, new)| (old + new).max(LEAST_VARIANCE)))
+        let var = known.map_or(f64::NAN, |(old, new)| (old + new).max(LEAST_VARIANCE));
+        Rate { d: (old.seconds / new.seconds).ln(), var, apart: 0.0, more: 0.0 }
     };
-    d.is_finite().then_some((d, var))
+    rate.d.is_finite().then_some(rate)
+}
+
+/// Widen what sizes do not agree on (Birge 1932: by the root of chi² over its degrees of freedom), each thing's own disagreement
+/// moderated by that of all: from run to run caches and protocols change some sizes and not others.
+fn widen(all: &mut [Rate]) {
+    let (apart, more) = all.iter().fold((0.0, 0.0), |(apart, more), own| (apart + own.apart, more + own.more));
+    let usual = if more > 0.0 { apart / more } else { 1.0 };
+    for own in all {
+        own.var *= ((PRIOR * usual + own.apart) / (PRIOR + own.more)).max(1.0);
+    }
 }
 
 /// The same of the smallest size's time, where bytes take less than half of it.
@@ -219,15 +245,21 @@ pub(super) fn pairs(old: &Measured, new: &Measured, ranks: &[Option<usize>], sel
 fn compared(all: &[Both<'_>], places: impl Iterator<Item = (usize, usize)>) -> Compared {
     let noises = Noises::of(all);
     let mut compared = Compared::default();
+    let mut rates: Vec<Rate> = Vec::new();
     for (both, (from, to)) in all.iter().zip(places) {
-        let item = |(d, var)| Item { from, to, class: both.class, d, var };
+        let item = |d, var| Item { from, to, class: both.class, d, var };
         match rate(&noises, both) {
-            Some((_, var)) if var.is_nan() => compared.untold += 1,
-            Some(known) => compared.rates.items.push(item(known)),
+            Some(Rate { var, .. }) if var.is_nan() => compared.untold += 1,
+            Some(rate) => {
+                rates.push(rate);
+                compared.rates.items.push(item(rate.d, rate.var));
+            }
             None => continue,
         }
-        compared.latencies.items.extend(latency(&noises, both).map(item));
+        compared.latencies.items.extend(latency(&noises, both).map(|(d, var)| item(d, var)));
     }
+    widen(&mut rates);
+    compared.rates.items.iter_mut().zip(rates).for_each(|(item, rate)| item.var = rate.var);
     (compared.rates.dof, compared.latencies.dof) = (noises.dof(), noises.dof());
     compared.rates.calibrate();
     compared.latencies.calibrate();

@@ -186,6 +186,28 @@ fn pairs_that_scatter_from_run_to_run_more_than_their_repeats_do_are_no_change()
 }
 
 #[test]
+fn sizes_that_changed_by_chance_of_the_run_each_its_own_way_are_no_change() {
+    // 10 % from run to run by pair and size, as caches do it.
+    let before = Made { hosts: vec!["a", "a", "a"], ..Made::default() }.measured();
+    let mut after = Made { hosts: vec!["a", "a", "a"], seed: 99, ..Made::default() }.measured();
+    let mut all = Vec::new();
+    let seen: Vec<PairSeen> = after.peer.iter().copied().collect();
+    let told = seen.into_iter().map(|pair| {
+        let (from, to) = (pair.from as usize, pair.to as usize);
+        let begin = all.len();
+        all.extend(after.peer.sizes(from, to).iter().map(|size| {
+            let by = 0.1 * normal(&mut fastrand::Rng::with_seed(size.bytes + (from * 8 + to) as u64));
+            AtSize { seconds: size.seconds * by.exp(), ..*size }
+        }));
+        (pair, begin..all.len())
+    });
+    let told = told.collect();
+    after.peer = Pairs::with_sizes(3, told, &all);
+    let changes = compare(&before, &after).unwrap().changes;
+    assert!(changes.iter().all(|change| change.what != What::Rate), "{changes:?}");
+}
+
+#[test]
 fn what_differs_in_how_it_was_measured_is_told_first() {
     let before = Made::default().measured();
     let mut after = Made { seed: 99, ..Made::default() }.measured();
