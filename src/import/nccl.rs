@@ -72,7 +72,8 @@ pub(super) fn read(root: Node<'_, '_>, piece: &Piece<'_>, skips: &mut Skips) -> 
         let name = node.tag_name().name();
         if name == "cpu" || drafts.is_empty() {
             let hash = node.attribute("host_hash").unwrap_or_default();
-            place.host = *hosts.entry(hash).or_insert(drafts.len());
+            // What is above a processor in a damaged file is another host's, maybe.
+            place = Place { host: *hosts.entry(hash).or_insert(drafts.len()), ..Place::default() };
             if place.host == drafts.len() {
                 drafts.push(Draft::default());
             }
@@ -318,6 +319,19 @@ mod tests {
             host.notes.iter().map(|note| (note.kind, note.about.as_str())).collect::<Vec<_>>(),
             [(NoteKind::Unseen, "0000:13:00.0")]
         );
+    }
+
+    /// Found by damaging real files: its devices were sought in the tree of the host around it.
+    #[test]
+    fn a_host_inside_a_device_of_another_begins_anew() {
+        let text = r#"<system version="1"><cpu host_hash="0x1" numaid="0"><pci busid="0000:01:00.0" class="0x060400">
+            <cpu host_hash="0x2" numaid="1"><nic><net name="eth0"/></nic><gpu dev="0" sm="90"/></cpu></pci></cpu></system>"#;
+        let (hosts, _) = read(text);
+        let within = |host: &Hardware, at: Option<usize>| at.is_none_or(|at| at < host.pci.len());
+        assert!(hosts.iter().any(|host| host.nics.len() == 1 && host.gpus.len() == 1), "{hosts:?}");
+        for host in &hosts {
+            assert!(host.nics.iter().all(|nic| within(host, nic.pci)) && host.gpus.iter().all(|gpu| within(host, gpu.pci)), "{host:?}");
+        }
     }
 
     #[test]
