@@ -3,7 +3,7 @@
 use super::cover::{ALIKE, Cell, Part, Place, cover};
 use super::inverted::distance;
 use super::usual::Usual;
-use super::{NAMED, SLOW, severity, slow, words};
+use super::{LIT, NAMED, SLOW, severity, slow, words};
 use crate::diagnose::{Fact, Finding, Measured, PairClass, Rule, Shape, View, Ways};
 use crate::fit::median;
 use crate::topology::{PathClass, PathLabel, Unit};
@@ -158,7 +158,7 @@ fn of_unit(
         finding.facts.push(words::fact(say, pairs));
     }
     finding.facts.extend(words::step(share).map(|say| words::fact(say, Vec::new())));
-    finding.cells = part.cells.iter().map(Cell::ends).collect();
+    finding.cells = part.cells.iter().take(LIT).map(Cell::ends).collect();
     finding
 }
 
@@ -221,7 +221,7 @@ fn between(measured: &Measured, usual: &[Usual], cells: &[Cell], part: &Part, fr
         finding.facts.extend(elsewhere(cells, part, measured, (from, to)));
     }
     finding.facts.extend(words::step(share).map(|say| words::fact(say, Vec::new())));
-    finding.cells = part.cells.iter().map(Cell::ends).collect();
+    finding.cells = part.cells.iter().take(LIT).map(Cell::ends).collect();
     finding
 }
 

@@ -1,7 +1,7 @@
 //! Single slow pairs.
 
 use super::usual::Usual;
-use super::{FEW, NAMED, SLOW, severity, slow, words};
+use super::{FEW, LIT, NAMED, SLOW, severity, slow, words};
 use crate::diagnose::{Fact, Finding, PairSeen, Rule, Severity, Shape, View};
 use crate::units::format_gbps;
 
@@ -164,6 +164,6 @@ fn rest(usual: &[Usual], view: &View<'_>, many: &[Slow]) -> Option<Finding> {
     let value = format_gbps(usual[usize::from(worst.class)].value);
     let say = format!("of the usual rate ({value} GB/s for the slowest): {}", listed.join(", "));
     finding.facts.push(words::fact(say, many.iter().take(NAMED).map(|slow| slow.ends).collect()));
-    finding.cells = many.iter().map(|slow| slow.ends).collect();
+    finding.cells = many.iter().take(LIT).map(|slow| slow.ends).collect();
     Some(finding)
 }
