@@ -131,8 +131,8 @@ fn one(view: &View<'_>, usual: &[Usual], slow: &Slow) -> Finding {
     let say = format!("{} of what {class} pairs usually give", words::percent(share));
     finding.facts.push(words::fact(say, vec![(from, to)]));
     if let Some(back) = measured.rate(to, from) {
-        let say = if slow.both { "as slow" } else { "not" };
-        finding.facts.push(words::fact(format!("the other direction is {say}: {} GB/s", format_gbps(back)), vec![(to, from)]));
+        let say = if slow.both { ", and is slow, too" } else { "" };
+        finding.facts.push(words::fact(format!("the other direction gives {} GB/s{say}", format_gbps(back)), vec![(to, from)]));
     }
     finding.facts.push(sends.fact(&format!("rank {from} sends")));
     finding.facts.push(receives.fact(&format!("rank {to} receives from")));
