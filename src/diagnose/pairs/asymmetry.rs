@@ -3,7 +3,7 @@
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::usual::{Usual, critical, error};
-use super::{BROKEN, FEW, NAMED, SLOW, words};
+use super::{BROKEN, FEW, LIT, NAMED, SLOW, words};
 use crate::diagnose::{Finding, Rule, Severity, Shape, View};
 use crate::topology::{Level, Unit};
 use crate::units::format_gbps;
@@ -143,7 +143,7 @@ fn told(view: &View<'_>, around: Around, mut members: Vec<Lopsided>) -> Finding 
         finding.facts.push(words::fact(format!("faster than the way back: {}{more}", listed.join(", ")), pairs));
     }
     finding.facts.extend(words::step(ratio.recip()).map(|say| words::fact(format!("the slow direction has {say}"), Vec::new())));
-    finding.cells = members.iter().flat_map(|pair| [(pair.to, pair.from), (pair.from, pair.to)]).collect();
+    finding.cells = members.iter().take(LIT / 2).flat_map(|pair| [(pair.to, pair.from), (pair.from, pair.to)]).collect();
     finding
 }
 

@@ -1,7 +1,7 @@
 //! Classes of pairs that are slow as a whole, which no comparison among themselves shows.
 
 use super::usual::Usual;
-use super::{BROKEN, CLASS_SLOW, NAMED, SLOW, inverted, words};
+use super::{BROKEN, CLASS_SLOW, LIT, NAMED, SLOW, inverted, words};
 use crate::diagnose::{Finding, Measured, Rule, Severity, Shape, View};
 use crate::fit::median;
 use crate::topology::PathClass;
@@ -46,7 +46,7 @@ fn check(view: &mut View<'_>) -> Vec<Finding> {
             finding.facts.push(words::fact(say, vec![(from, to)]));
         }
         finding.facts.extend(words::step(share).map(|say| words::fact(say, Vec::new())));
-        finding.cells = cells;
+        finding.cells = cells.into_iter().take(LIT).collect();
         findings.push(finding);
     }
     findings

@@ -1,7 +1,7 @@
 //! Pairs that did not come through, wrong bytes, lost ranks.
 
 use super::cover::{Cell, Place, cover};
-use super::{NAMED, words};
+use super::{LIT, NAMED, words};
 use crate::diagnose::{Finding, Rule, Severity, Shape, View, Ways};
 use crate::sample::Status;
 use crate::topology::Level;
@@ -55,7 +55,7 @@ fn check(view: &mut View<'_>) -> Vec<Finding> {
                 .facts
                 .push(words::fact(format!("{} pairs with them got no answer", bad.len()), bad.iter().copied().take(NAMED).collect()));
         }
-        finding.cells = bad;
+        finding.cells = bad.into_iter().take(LIT).collect();
         findings.push(finding);
     }
     for (cells, corrupt) in cells.iter().zip([false, true]) {
@@ -115,6 +115,6 @@ fn of_pairs(id: String, title: String, pairs: Vec<(usize, usize)>, ranks: Vec<us
     finding.weight = f64::from(-NOTHING) * pairs.len() as f64;
     let say = if corrupt { "what arrived was not what was sent" } else { "nothing arrived within the time for a probe" };
     finding.facts.push(words::fact(say, pairs.iter().copied().take(NAMED).collect()));
-    finding.cells = pairs;
+    finding.cells = pairs.into_iter().take(LIT).collect();
     finding
 }

@@ -1,7 +1,7 @@
 //! Near pairs that are slower than far ones.
 
 use super::usual::Usual;
-use super::{NAMED, SLOW, class, words};
+use super::{LIT, NAMED, SLOW, class, words};
 use crate::diagnose::{Finding, Measured, Rule, Severity, Shape, View};
 use crate::topology::{PathClass, PathLabel};
 use crate::units::format_gbps;
@@ -78,7 +78,7 @@ fn check(view: &mut View<'_>) -> Vec<Finding> {
         );
         finding.facts.push(words::fact(say, of(turned.near).take(NAMED).collect()));
         finding.weight -= turned.ratio.ln() * usual[usize::from(turned.near)].count as f64;
-        finding.cells.extend(of(turned.near));
+        finding.cells.extend(of(turned.near).take(LIT));
     }
     finding.facts.extend(words::step(ratio).map(|say| words::fact(say, Vec::new())));
     vec![finding]

@@ -2,7 +2,7 @@
 
 use super::cover::{Cell, Place, cover};
 use super::usual::Usual;
-use super::{FEW, NAMED, SLOW, words};
+use super::{FEW, LIT, NAMED, SLOW, words};
 use crate::diagnose::{Finding, Measured, PairSeen, Rule, Severity, Shape, View};
 use crate::topology::PathClass;
 use crate::topology::hardware::LinkLayer;
@@ -97,7 +97,7 @@ fn of_cells(measured: &Measured, speeds: &[Usual], name: &str, mut ranks: Vec<us
     let pairs: Vec<(usize, usize)> = cells.iter().map(Cell::ends).collect();
     let say = format!("{} of {} pairs; large messages go at their usual rate there", words::times(ratio), pairs.len());
     finding.facts.push(words::fact(say, pairs.iter().copied().take(NAMED).collect()));
-    finding.cells = pairs;
+    finding.cells = pairs.into_iter().take(LIT).collect();
     finding
 }
 
@@ -120,7 +120,7 @@ fn whole(measured: &Measured) -> Vec<Finding> {
         finding.amount = words::times(ratio);
         finding.weight = ratio.ln() * cells.len() as f64;
         finding.facts.push(words::fact(say, cells.iter().copied().take(NAMED).collect()));
-        finding.cells = cells;
+        finding.cells = cells.into_iter().take(LIT).collect();
         findings.push(finding);
     };
     if let (Some((_, near)), Some((class, far))) = (inside, small(PathClass::InterNode))

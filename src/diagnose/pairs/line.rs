@@ -1,6 +1,6 @@
 //! Sizes that one line does not fit: caches, protocols, and fall-backs with jagged curves.
 
-use super::{NAMED, words};
+use super::{LIT, NAMED, words};
 use crate::diagnose::{Finding, Measured, PairSeen, Rule, Severity, Shape, View};
 use crate::fit::median;
 
@@ -63,6 +63,6 @@ fn told(measured: &Measured, class: usize, whole: bool, error: f64, cells: &[(f6
         words::arrow(from, to)
     );
     finding.facts.push(words::fact(say, pairs.iter().copied().take(NAMED).collect()));
-    finding.cells = pairs;
+    finding.cells = pairs.into_iter().take(LIT).collect();
     finding
 }

@@ -44,6 +44,9 @@ const FEW: u32 = 3;
 /// Most cells that a fact names.
 const NAMED: usize = 8;
 
+/// Most cells that a finding lights: two hosts' worth of a thousand ranks. A class of a million is named by its facts.
+const LIT: usize = 1 << 14;
+
 /// What losing this much of what is usual means.
 fn severity(share: f64) -> Severity {
     if share < BROKEN {

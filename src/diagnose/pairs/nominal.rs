@@ -1,6 +1,6 @@
 //! More than the hardware can give: several rails at once, other accounting, a wrong clock, or hardware that is told wrong.
 
-use super::{NAMED, words};
+use super::{LIT, NAMED, words};
 use crate::diagnose::{Finding, PairSeen, Rule, Severity, Shape, View};
 use crate::units::format_gbps;
 
@@ -58,7 +58,7 @@ fn check(view: &mut View<'_>) -> Vec<Finding> {
             );
             finding.facts.push(words::fact(say, vec![(from, to)]));
         }
-        finding.cells = cells;
+        finding.cells = cells.into_iter().take(LIT).collect();
         findings.push(finding);
     }
     findings

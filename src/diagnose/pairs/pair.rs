@@ -1,7 +1,7 @@
 //! Single slow pairs.
 
 use super::usual::Usual;
-use super::{FEW, NAMED, SLOW, severity, slow, words};
+use super::{FEW, LIT, NAMED, SLOW, severity, slow, words};
 use crate::diagnose::{Fact, Finding, PairSeen, Rule, Severity, Shape, View};
 use crate::units::format_gbps;
 
@@ -131,8 +131,8 @@ fn one(view: &View<'_>, usual: &[Usual], slow: &Slow) -> Finding {
     let say = format!("{} of what {class} pairs usually give", words::percent(share));
     finding.facts.push(words::fact(say, vec![(from, to)]));
     if let Some(back) = measured.rate(to, from) {
-        let say = if slow.both { "as slow" } else { "not" };
-        finding.facts.push(words::fact(format!("the other direction is {say}: {} GB/s", format_gbps(back)), vec![(to, from)]));
+        let say = if slow.both { ", and is slow, too" } else { "" };
+        finding.facts.push(words::fact(format!("the other direction gives {} GB/s{say}", format_gbps(back)), vec![(to, from)]));
     }
     finding.facts.push(sends.fact(&format!("rank {from} sends")));
     finding.facts.push(receives.fact(&format!("rank {to} receives from")));
@@ -164,6 +164,6 @@ fn rest(usual: &[Usual], view: &View<'_>, many: &[Slow]) -> Option<Finding> {
     let value = format_gbps(usual[usize::from(worst.class)].value);
     let say = format!("of the usual rate ({value} GB/s for the slowest): {}", listed.join(", "));
     finding.facts.push(words::fact(say, many.iter().take(NAMED).map(|slow| slow.ends).collect()));
-    finding.cells = many.iter().map(|slow| slow.ends).collect();
+    finding.cells = many.iter().take(LIT).map(|slow| slow.ends).collect();
     Some(finding)
 }

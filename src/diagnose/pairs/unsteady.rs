@@ -1,6 +1,6 @@
 //! Repeats that scatter, and times that changed while it ran.
 
-use super::{NAMED, words};
+use super::{LIT, NAMED, words};
 use crate::diagnose::{Finding, PairSeen, Rule, Severity, Shape, View};
 use crate::fit::median;
 
@@ -59,7 +59,7 @@ fn flapping(all: &[&PairSeen], usual: f64) -> Option<Finding> {
         _ => format!("{} of {} pairs: half of the middle half of their times over the median", pairs.len(), all.len()),
     };
     finding.facts.push(words::fact(say, pairs.iter().copied().take(NAMED).collect()));
-    finding.cells = pairs;
+    finding.cells = pairs.into_iter().take(LIT).collect();
     Some(finding)
 }
 
@@ -112,6 +112,6 @@ fn drifting(all: &[&PairSeen]) -> Option<Finding> {
     finding.weight = found.iter().map(|pair| f64::from(pair.drift).ln().abs()).sum();
     let say = "median time of the later half of the repeats over that of the earlier half: something changed during the sweep";
     finding.facts.push(words::fact(say, pairs.iter().copied().take(NAMED).collect()));
-    finding.cells = pairs;
+    finding.cells = pairs.into_iter().take(LIT).collect();
     Some(finding)
 }
