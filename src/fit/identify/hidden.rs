@@ -33,7 +33,7 @@ type Ends = BTreeSet<usize>;
 
 /// What a measurement says that a link carries.
 #[derive(Debug, Clone, Copy)]
-struct Rate {
+struct Load {
     /// until the last of its flows was through, bytes per second
     rate: f64,
     interval: Option<Interval>,
@@ -53,7 +53,7 @@ struct Seen {
     flows: BTreeSet<(usize, usize)>,
     /// ran beside these and were not slowed, as ends
     free: BTreeSet<(usize, usize)>,
-    rates: Vec<Rate>,
+    rates: Vec<Load>,
     /// measurements, by number
     ran: BTreeSet<usize>,
 }
@@ -125,7 +125,7 @@ impl Seen {
             let moved = rate * ran.told.seconds;
             let interval = ran.told.interval.map(|seconds| Interval { low: moved / seconds.high, high: moved / seconds.low });
             let filled = alone_least(ran, own) >= NEAR * rate;
-            self.rates.push(Rate { rate, interval, filled, one_start: ran.told.pattern != Pattern::Peer });
+            self.rates.push(Load { rate, interval, filled, one_start: ran.told.pattern != Pattern::Peer });
         }
         for (&flow, slowing) in flows.iter().zip(slowing(ran)) {
             if slowing.is_some_and(|slowing| slowing <= FREE) {
@@ -296,7 +296,7 @@ fn told(evidence: &Evidence<'_>, seen: &Seen) -> Hidden {
     // The best evidence that there is.
     let choose = |one_start: bool, filled: bool| {
         let chosen = seen.rates.iter().filter(move |rate| (!one_start || rate.one_start) && (!filled || rate.filled));
-        Some(chosen.copied().collect::<Vec<Rate>>()).filter(|chosen| !chosen.is_empty())
+        Some(chosen.copied().collect::<Vec<Load>>()).filter(|chosen| !chosen.is_empty())
     };
     let order = [(true, true), (false, true), (true, false), (false, false)];
     let mut near = order.into_iter().find_map(|(one_start, filled)| choose(one_start, filled)).unwrap_or_default();
