@@ -36,9 +36,9 @@ pub struct Conflict {
     pub repeats: u32,
     /// (sender, receiver) each
     pub flows: Vec<(usize, usize)>,
-    /// median seconds of a message while all of them ran, in the order of `flows`
+    /// mean seconds of a message while all of them ran, in the order of `flows`: times the repeats it is how long each was at it
     pub together: Vec<f64>,
-    /// the same alone
+    /// median seconds of a message alone
     pub alone: Vec<f64>,
 }
 

@@ -242,10 +242,10 @@ fn together(group: &Group, size: &GroupSize) -> Option<Together> {
     Some(Together { pattern, root, flows, bytes, seconds: median(&mut all), interval, own, alone, n })
 }
 
-/// Probes of a round that slowed each other. Each went on by itself, so that what they moved in a second is the sum of their rates.
+/// Probes of a round that slowed each other. Each had as many messages, one after another: when the slowest is through all are.
 fn slowed(conflict: &Conflict) -> Together {
     let Conflict { pattern, bytes, repeats, ref flows, ref together, ref alone } = *conflict;
-    let seconds = together.len() as f64 / together.iter().map(|seconds| seconds.recip()).sum::<f64>();
+    let seconds = together.iter().copied().fold(0.0, f64::max);
     Together {
         pattern,
         root: None,

@@ -122,11 +122,6 @@ impl Ran<'_> {
     /// Seconds of the bytes until the last of these flows (by number) is through, beyond latency.
     pub fn seconds(&self, flows: impl ExactSizeIterator<Item = usize> + Clone) -> f64 {
         let own = flows.clone().map(|at| self.told.own.get(at).copied().unwrap_or(f64::NAN));
-        if self.told.pattern == Pattern::Peer {
-            let latency = |at: usize| self.alone[at].map_or(0.0, |alone| alone.latency);
-            let rates = own.zip(flows.clone()).map(|(own, at)| (own - latency(at)).max(own / 2.0).recip());
-            return flows.len() as f64 / rates.sum::<f64>();
-        }
         let last =
             if flows.len() == self.told.flows.len() || own.clone().any(f64::is_nan) { self.told.seconds } else { own.fold(0.0, f64::max) };
         let latency = flows.filter_map(|at| self.alone[at]).map(|alone| alone.latency).fold(0.0, f64::max);

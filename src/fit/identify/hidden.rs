@@ -31,6 +31,18 @@ const NEAR: f64 = 0.9;
 /// Hosts, or ranks of one host.
 type Ends = BTreeSet<usize>;
 
+/// What a measurement says that a link carries.
+#[derive(Debug, Clone, Copy)]
+struct Load {
+    /// until the last of its flows was through, bytes per second
+    rate: f64,
+    interval: Option<Interval>,
+    /// each flow alone could have filled it, so that it was full to the end
+    filled: bool,
+    /// all had one start; probes of the planner begin and end each by itself, and their rates scatter both ways
+    one_start: bool,
+}
+
 /// Flows that were seen to share something, one way.
 #[derive(Debug, Clone)]
 struct Seen {
@@ -41,8 +53,7 @@ struct Seen {
     flows: BTreeSet<(usize, usize)>,
     /// ran beside these and were not slowed, as ends
     free: BTreeSet<(usize, usize)>,
-    /// rate until the last was through, its interval, and the slowest of the flows alone, bytes per second
-    rates: Vec<(f64, Option<Interval>, f64)>,
+    rates: Vec<Load>,
     /// measurements, by number
     ran: BTreeSet<usize>,
 }
@@ -113,9 +124,8 @@ impl Seen {
             let rate = bytes * own.len() as f64 / ran.seconds(own.iter().copied());
             let moved = rate * ran.told.seconds;
             let interval = ran.told.interval.map(|seconds| Interval { low: moved / seconds.high, high: moved / seconds.low });
-            // Probes that went on each by itself were all there all the time.
-            let slowest = if ran.told.pattern == Pattern::Peer { f64::INFINITY } else { alone_least(ran, own) };
-            self.rates.push((rate, interval, slowest));
+            let filled = alone_least(ran, own) >= NEAR * rate;
+            self.rates.push(Load { rate, interval, filled, one_start: ran.told.pattern != Pattern::Peer });
         }
         for (&flow, slowing) in flows.iter().zip(slowing(ran)) {
             if slowing.is_some_and(|slowing| slowing <= FREE) {
@@ -283,14 +293,18 @@ fn one_link(a: &Seen, b: &Seen) -> bool {
 }
 
 fn told(evidence: &Evidence<'_>, seen: &Seen) -> Hidden {
-    // A flow that is slower alone than the link leaves it idle when the others are through.
-    let filled: Vec<_> = seen.rates.iter().filter(|&&(rate, _, slowest)| slowest >= NEAR * rate).collect();
-    let usable: Vec<_> = if filled.is_empty() { seen.rates.iter().collect() } else { filled };
-    let most = usable.iter().map(|rate| rate.0).fold(0.0, f64::max);
-    let near: Vec<_> = usable.into_iter().filter(|rate| rate.0 >= NEAR * most).collect();
-    let mut rates: Vec<f64> = near.iter().map(|rate| rate.0).collect();
+    // The best evidence that there is.
+    let choose = |one_start: bool, filled: bool| {
+        let chosen = seen.rates.iter().filter(move |rate| (!one_start || rate.one_start) && (!filled || rate.filled));
+        Some(chosen.copied().collect::<Vec<Load>>()).filter(|chosen| !chosen.is_empty())
+    };
+    let order = [(true, true), (false, true), (true, false), (false, false)];
+    let mut near = order.into_iter().find_map(|(one_start, filled)| choose(one_start, filled)).unwrap_or_default();
+    let most = near.iter().map(|rate| rate.rate).fold(0.0, f64::max);
+    near.retain(|rate| !rate.one_start || rate.rate >= NEAR * most);
+    let mut rates: Vec<f64> = near.iter().map(|rate| rate.rate).collect();
     let interval = median_interval(&rates, 0.95).or_else(|| {
-        let own: Vec<Interval> = near.iter().filter_map(|rate| rate.1).collect();
+        let own: Vec<Interval> = near.iter().filter_map(|rate| rate.interval).collect();
         let hull = |low: f64, high: f64| Interval { low, high };
         let ends = own.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), own| (low.min(own.low), high.max(own.high)));
         match (own.is_empty(), rates.len()) {

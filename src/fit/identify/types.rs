@@ -20,7 +20,7 @@ pub struct Together {
     /// of one message
     pub bytes: u64,
     /// until the last is through, seconds of one message each: the median; of a fan as its root saw it. Of `peer`, which are
-    /// probes that went on each by itself: all bytes over the sum of their rates.
+    /// probes that went on each by itself: the longest mean.
     pub seconds: f64,
     /// of that median, 95 %; `None` below 6 repeats
     pub interval: Option<Interval>,

@@ -385,7 +385,7 @@ impl Planner {
             let (together, alone) = (trial.together.get(&item.target)?, trial.alone.get(&item.target)?);
             for flow in self.work.flows(item.target as usize) {
                 conflict.flows.push(flow);
-                conflict.together.push(together.median);
+                conflict.together.push(together.mean);
                 conflict.alone.push(alone.median);
             }
         }

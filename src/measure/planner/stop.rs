@@ -12,6 +12,7 @@ pub(super) struct Stat {
     /// values
     pub n: usize,
     pub median: f64,
+    pub mean: f64,
     /// 95 % interval of the median; the extremes below [`FEWEST`] values
     pub low: f64,
     pub high: f64,
@@ -22,10 +23,10 @@ impl Stat {
     pub fn of(times: &[f32]) -> Option<Self> {
         let mut values: Vec<f64> = times.iter().map(|&time| f64::from(time)).collect();
         let interval = median_interval(&values, 0.95);
-        let middle = median(&mut values);
+        let (middle, mean) = (median(&mut values), values.iter().sum::<f64>() / values.len() as f64);
         let extremes = || (values.iter().copied().fold(f64::INFINITY, f64::min), values.iter().copied().fold(0.0, f64::max));
         let (low, high) = interval.map_or_else(extremes, |interval| (interval.low, interval.high));
-        (!values.is_empty()).then_some(Self { n: values.len(), median: middle, low, high })
+        (!values.is_empty()).then_some(Self { n: values.len(), median: middle, mean, low, high })
     }
 
     /// Half the interval's width as a share of the median; infinite without an interval.
@@ -89,7 +90,7 @@ mod tests {
 
     #[test]
     fn slower_is_beyond_ten_percent_and_beyond_the_intervals() {
-        let stat = |low, median, high| Stat { n: 6, median, low, high };
+        let stat = |low, median, high| Stat { n: 6, median, mean: median, low, high };
         let alone = stat(0.9, 1.0, 1.1);
         assert!(stat(1.2, 1.5, 1.6).slower_than(&alone));
         assert!(!stat(1.05, 1.5, 1.6).slower_than(&alone), "the intervals meet");

@@ -38,7 +38,7 @@ fn with_sets(lab: &Lab) -> Swept {
 }
 
 /// Both directions, each between the hosts of one bridge and those of the other, and nothing else.
-fn is_the_trunk(found: &Identified) {
+fn is_the_trunk(found: &Identified, part: f64) {
     let [there, back] = found.hidden.as_slice() else { panic!("{:#?}", found.hidden) };
     let near = |hosts: &[usize]| hosts.len() > 1 && hosts.iter().all(|&host| host < NEAR);
     let far = |hosts: &[usize]| hosts.len() > 1 && hosts.iter().all(|&host| (NEAR..WORLD).contains(&host));
@@ -46,7 +46,7 @@ fn is_the_trunk(found: &Identified) {
     assert!(far(&back.from_hosts) && near(&back.to_hosts), "{}", back.name);
     for hidden in [there, back] {
         let share = hidden.capacity / payload_rate(RATE);
-        assert!((share - 1.0).abs() < 0.05, "{}: {share:.3} of what was set", hidden.name);
+        assert!((share - 1.0).abs() < part, "{}: {share:.3} of what was set", hidden.name);
     }
 }
 
@@ -54,16 +54,17 @@ fn is_the_trunk(found: &Identified) {
 fn a_shaped_trunk_is_found_from_pairs_at_the_same_time() {
     settled(|| {
         let Some(lab) = shaped(1) else { return };
-        is_the_trunk(&identified(&with_sets(&lab)));
+        is_the_trunk(&identified(&with_sets(&lab)), 0.05);
     });
 }
 
-/// Nothing but pairs: what the planner tried together and alone is evidence.
+/// Nothing but pairs: what the planner tried together and alone is evidence. Its probes begin and end each by itself, after three
+/// repeats, so that they tell where the link is, and no more than about what it carries.
 #[test]
 fn a_shaped_trunk_is_found_from_what_the_planner_had_to_keep_apart() {
     settled(|| {
         let Some(lab) = shaped(1) else { return };
-        is_the_trunk(&identified(&sweep(&lab, "untold", &["--patterns", "peer", "--sizes", SIZE, "--repeats", "6"])));
+        is_the_trunk(&identified(&sweep(&lab, "untold", &["--patterns", "peer", "--sizes", SIZE, "--repeats", "6"])), 0.2);
     });
 }
 
