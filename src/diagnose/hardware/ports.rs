@@ -27,7 +27,10 @@ pub fn across(measured: &Measured, ranks: &[usize]) -> Vec<(usize, usize)> {
     let node_of = measured.topology.node_of();
     let others = |rank: usize| (0..node_of.len()).filter(|&other| node_of[other] != node_of[rank]).collect::<Vec<_>>();
     let both = ranks.iter().flat_map(|&rank| others(rank).into_iter().flat_map(move |other| [(rank, other), (other, rank)]));
-    both.collect::<BTreeSet<_>>().into_iter().collect()
+    let mut pairs: Vec<(usize, usize)> = both.collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    pairs
 }
 
 /// Ports of real devices that are not much slower than the fastest of the job: what carries it.

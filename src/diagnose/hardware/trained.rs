@@ -21,6 +21,8 @@ pub const TRAINED: Rule = Rule {
 const GRAVE: f64 = 0.6;
 /// A rate of this share of what a slot lets through is what the slot gives.
 const FILLED: f64 = 0.6;
+/// Of many links that are alike so many are looked at.
+const SOME: usize = 32;
 /// So many links that are alike are one matter.
 const FLEET: usize = 4;
 
@@ -80,7 +82,13 @@ fn silence(view: &mut View<'_>, links: &[Link]) {
             "no lanes" => "a link without lanes moves nothing, and it does",
             _ => "it may have been at rest when it was read; read it again under load",
         };
-        let best = links.iter().filter_map(|link| Cells::of(measured, link.pairs(measured))).map(|cells| cells.best).fold(0.0, f64::max);
+        let best = links
+            .iter()
+            .take(SOME)
+            .take(SOME)
+            .filter_map(|link| Cells::of(measured, link.pairs(measured)))
+            .map(|cells| cells.best)
+            .fold(0.0, f64::max);
         let why = if best > 0.0 { format!("{why}: {} GB/s went over it", format_gbps(best)) } else { why.to_owned() };
         view.silenced.push(Silenced { rule: TRAINED.name, say, why });
     }
@@ -101,7 +109,7 @@ fn seen(measured: &Measured, group: &[&Link]) -> Seen {
     ranks.dedup();
     let more = if group.len() > 1 { format!(" and {} more", group.len() - 1) } else { String::new() };
     Seen {
-        cells: Cells::of(measured, group.iter().flat_map(|link| link.pairs(measured))),
+        cells: Cells::of(measured, group.iter().take(SOME).flat_map(|link| link.pairs(measured))),
         ranks,
         place: format!("{} of {}{more}", first.device(measured), first.hardware(measured).host),
     }

@@ -54,7 +54,9 @@ pub fn turned(measured: &Measured, usual: &[Usual]) -> Vec<Turned> {
 fn check(view: &mut View<'_>) -> Vec<Finding> {
     let measured = view.measured;
     let usual = Usual::rates(measured);
-    let turned = turned(measured, &usual);
+    let mut turned = turned(measured, &usual);
+    // What an earlier rule said of the near ones stands.
+    turned.retain(|turned| view.claims.share_of_class(turned.near) >= 1.0);
     let Some(&Turned { near, far, ratio }) = turned.first() else { return Vec::new() };
     let gbps = |class: u16| format_gbps(usual[usize::from(class)].value);
     let name = |class: u16| measured.classes[usize::from(class)].name();
