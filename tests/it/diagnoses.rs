@@ -5,13 +5,14 @@ mod planted;
 
 use std::sync::Arc;
 
-use toposcope::diagnose::{Diagnosis, Measured, diagnose};
+use toposcope::diagnose::{Diagnosis, Measured, Severity, Shape, diagnose};
 use toposcope::fabric::Fabric;
+use toposcope::sample::Pattern;
 use toposcope::session::measured;
 use toposcope::sweep::SweepSettings;
 use toposcope::topology::Efficiency;
 
-use crate::closed_loop::{shipped, sweep};
+use crate::closed_loop::{calibration, shipped, sweep};
 
 /// A sweep of a described fabric as rules see it: probes one at a time, so that nothing but the fabric is seen.
 pub fn swept(fabric: &Arc<Fabric>, settings: &SweepSettings) -> Measured {
@@ -27,7 +28,7 @@ pub fn of(fabric: &Arc<Fabric>, settings: &SweepSettings) -> Diagnosis {
 #[test]
 fn what_rules_see_is_what_was_measured() {
     let fabric = shipped("b70-8");
-    let settings = SweepSettings { sizes: vec![4096, 1 << 20, 256 << 20], ..crate::closed_loop::calibration(0.0) };
+    let settings = SweepSettings { sizes: vec![4096, 1 << 20, 256 << 20], ..calibration(0.0) };
     let seen = swept(&fabric, &SweepSettings { repeats: 6, ..settings });
     assert_eq!((seen.world(), seen.bytes, seen.small_bytes, seen.peer.len(), seen.local.len()), (8, 256 << 20, 4096, 56, 8));
     let rate = |from, to| seen.rate(from, to).unwrap() * 1e-9;
@@ -37,4 +38,22 @@ fn what_rules_see_is_what_was_measured() {
     // Below one switch, within a socket, across.
     let names: std::collections::BTreeSet<String> = seen.peer.iter().map(|pair| seen.class(pair).name()).collect();
     assert_eq!(names.len(), 3, "{names:?}");
+}
+
+/// Issue 5, must show a: "Asymmetry 2→0 / 0→2 tops the findings; sender 1 within its socket is named as slow", with all that the thread
+/// measured on that box: pairs and fans in.
+#[test]
+fn on_the_b70_box_the_asymmetry_tops_the_findings_and_sender_1_is_among_them() {
+    let fabric = shipped("b70-8");
+    let patterns = vec![Pattern::Local, Pattern::Peer, Pattern::FanIn];
+    let settings =
+        SweepSettings { sizes: vec![4096, 1 << 20, 256 << 20], patterns, widths: vec![1, 2, 4, 7], repeats: 10, ..calibration(0.0) };
+    let found = of(&fabric, &settings).findings;
+    let said: Vec<String> = found.iter().map(|finding| format!("{:?} {}: {}", finding.severity, finding.id, finding.title)).collect();
+    println!("{said:#?}");
+    assert!(matches!(found[0].shape, Shape::Asymmetry { from: 2, to: 0, .. }), "{said:#?}");
+    let sender = found.iter().find(|finding| finding.id == "slow-unit rank 1 sends").unwrap();
+    assert_eq!((sender.severity, sender.cells.as_slice()), (Severity::Problem, [(1, 3), (1, 2), (1, 0)].as_slice()), "{said:#?}");
+    // One for each cause, not one for each of 26 slow pairs.
+    assert!(found.len() <= 14, "{said:#?}");
 }

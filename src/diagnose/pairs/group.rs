@@ -4,9 +4,9 @@ use super::cover::{ALIKE, Cell, Part, Place, cover};
 use super::inverted::distance;
 use super::usual::Usual;
 use super::{NAMED, SLOW, severity, slow, words};
-use crate::diagnose::{Fact, Finding, Measured, Rule, Shape, View, Ways};
+use crate::diagnose::{Fact, Finding, Measured, PairClass, Rule, Shape, View, Ways};
 use crate::fit::median;
-use crate::topology::{PathLabel, Unit};
+use crate::topology::{PathClass, PathLabel, Unit};
 use crate::units::format_gbps;
 
 pub const RULE: Rule = Rule {
@@ -105,9 +105,12 @@ fn back(usual: &[Usual], cells: &[Cell], part: &Part, measured: &Measured) -> Op
     if shares.is_empty() {
         return None;
     }
-    let share = median(&mut shares.iter().map(|&(share, ..)| share).collect::<Vec<_>>());
     let rates = words::range(shares.iter().map(|&(_, rate, _)| rate));
-    let say = if share >= SLOW { "is as usual" } else { "is slow, too" };
+    let say = match (shares.iter().filter(|&&(share, ..)| share >= SLOW).count(), shares.len()) {
+        (good, all) if good == all => "is as usual".to_owned(),
+        (0, _) => "is slow, too".to_owned(),
+        (good, all) => format!("is as usual for {good} of {all}"),
+    };
     let pairs = shares.iter().take(NAMED).map(|&(.., ends)| ends).collect();
     Some(words::fact(format!("the other direction {say}: {rates} GB/s"), pairs))
 }
@@ -127,11 +130,8 @@ fn of_unit(
     let mut finding = words::finding(RULE.name, id, severity(share), Shape::SlowUnit { unit, ways, share, own_slow });
     let rates = words::range(part.cells.iter().filter_map(|cell| measured.rate(cell.from as usize, cell.to as usize)));
     let usually = words::range(part.classes.iter().map(|&class| usual[usize::from(class)].value));
-    let only = if part.classes.len() < seen(cells, part, measured, unit) {
-        format!(", on {} paths only", words::classes(measured, &part.classes))
-    } else {
-        String::new()
-    };
+    let only =
+        if part.classes.len() < seen(cells, part, measured, unit) { format!(", {} only", paths(measured, part)) } else { String::new() };
     let verb = match (ways, measured.units.members(unit).len()) {
         (_, 0 | 1) => words::ways(ways),
         (Ways::Sends, _) => "sends to others",
@@ -160,6 +160,18 @@ fn of_unit(
     finding.facts.extend(words::step(share).map(|say| words::fact(say, Vec::new())));
     finding.cells = part.cells.iter().map(Cell::ends).collect();
     finding
+}
+
+/// `within its socket`, `with other hosts`, `on PIX and NODE paths`: where a part is slow.
+fn paths(measured: &Measured, part: &Part) -> String {
+    let all = |holds: fn(&PairClass) -> bool| part.classes.iter().all(|&class| holds(&measured.classes[usize::from(class)]));
+    match () {
+        () if all(|class| class.same_socket == Some(true)) => "within its socket".to_owned(),
+        () if all(|class| class.same_socket == Some(false)) => "between sockets".to_owned(),
+        () if all(|class| class.path == PathClass::IntraNode) => "within its host".to_owned(),
+        () if all(|class| class.path == PathClass::InterNode) => "with other hosts".to_owned(),
+        () => format!("on {} paths", words::classes(measured, &part.classes)),
+    }
 }
 
 /// Number of classes that a unit has any cell of.
