@@ -72,18 +72,32 @@ pub(super) fn passed_in(evidence: &Evidence<'_>, ran: &Ran<'_>) -> Vec<Passed> {
 }
 
 /// What was seen to pass each resource at most.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Carried {
     /// by several flows at once, bytes per second
     together: HashMap<Resource, f64>,
-    /// by a single one
-    alone: HashMap<Resource, f64>,
+    /// by a single one: of each kind of resource, by the number of its unit; empty where several were never seen
+    alone: [Vec<f64>; KINDS],
+}
+
+/// Levels, sides, and classes of paths.
+const KINDS: usize = 4 * 3 * 3;
+
+impl Resource {
+    fn kind(&self) -> usize {
+        let path = match self.path {
+            Some(PathClass::IntraNode) => 1,
+            Some(PathClass::InterNode) => 2,
+            _ => 0,
+        };
+        (self.unit.level as usize * 3 + self.side as usize) * 3 + path
+    }
 }
 
 impl Carried {
     /// Of all measurements; of single flows only where several were seen, too.
     pub fn of(evidence: &Evidence<'_>, ran: &[Ran<'_>], passed: &[Vec<Passed>]) -> Self {
-        let mut carried = Self::default();
+        let mut carried = Self { together: HashMap::new(), alone: std::array::from_fn(|_| Vec::new()) };
         for (ran, passed) in ran.iter().zip(passed) {
             // Both directions of a pair at once are no matter of one direction.
             for one in passed.iter().filter(|_| ran.told.pattern != Pattern::Duplex) {
@@ -91,24 +105,37 @@ impl Carried {
                 *most = most.max(one.rate);
             }
         }
-        if carried.together.is_empty() {
-            return carried;
+        for resource in carried.together.keys() {
+            let alone = &mut carried.alone[resource.kind()];
+            alone.resize(evidence.units.count(resource.unit.level), 0.0);
         }
-        carried.alone = carried.together.keys().map(|&resource| (resource, 0.0)).collect();
-        let bytes = evidence.usual_bytes();
-        let world = evidence.units.world();
-        for from in 0..world {
-            for to in 0..world {
-                let path = evidence.path(from, to);
-                if path == PathClass::Local {
-                    continue;
-                }
-                let Some(alone) = evidence.alone(from, to, bytes) else { continue };
-                let rate = bytes as f64 / alone.bytes;
-                passed_by(evidence.units, path, (from, to), &mut carried.alone, rate);
+        let is_across = |resource: &Resource| {
+            resource.path == Some(PathClass::InterNode) || (resource.unit.level == Level::Host && resource.side != Side::Within)
+        };
+        let (across, within) = (carried.together.keys().any(is_across), carried.together.keys().any(|resource| !is_across(resource)));
+        let (units, bytes) = (evidence.units, evidence.usual_bytes());
+        // A job has a million pairs, few of them within a host.
+        for from in 0..units.world() {
+            let host = units.unit(Level::Host, from);
+            if across {
+                (0..units.world()).for_each(|to| carried.flow(evidence, bytes, (from, to)));
+            } else if let Some(host) = host.filter(|_| within) {
+                units.members(host).iter().for_each(|&to| carried.flow(evidence, bytes, (from, to)));
             }
         }
         carried
+    }
+
+    /// Take in what a single flow of messages of `bytes` has.
+    fn flow(&mut self, evidence: &Evidence<'_>, bytes: u64, (from, to): (usize, usize)) {
+        let path = evidence.path(from, to);
+        let Some(alone) = (path != PathClass::Local).then(|| evidence.alone(from, to, bytes)).flatten() else { return };
+        let rate = bytes as f64 / alone.bytes;
+        passed(evidence.units, path, (from, to), |resource| {
+            if let Some(known) = self.alone[resource.kind()].get_mut(resource.unit.number) {
+                *known = known.max(rate);
+            }
+        });
     }
 
     /// Most that passed it, bytes per second; 0 if several never did.
@@ -118,7 +145,7 @@ impl Carried {
 
     /// Most that a single flow had through it, bytes per second.
     pub fn single(&self, resource: &Resource) -> f64 {
-        self.alone.get(resource).copied().unwrap_or(0.0)
+        self.alone[resource.kind()].get(resource.unit.number).copied().unwrap_or(0.0)
     }
 
     /// All that several flows passed together, in order.
@@ -127,12 +154,4 @@ impl Carried {
         all.sort_unstable();
         all
     }
-}
-
-fn passed_by(units: &Units, path: PathClass, flow: (usize, usize), most: &mut HashMap<Resource, f64>, rate: f64) {
-    passed(units, path, flow, |resource| {
-        if let Some(known) = most.get_mut(&resource) {
-            *known = known.max(rate);
-        }
-    });
 }

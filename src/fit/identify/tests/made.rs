@@ -301,20 +301,27 @@ fn units_that_are_alike_are_one_entry_and_the_odd_one_stands_out() {
     assert_eq!(find(&found, "network out of node7").owner, Owner::Unit { unit: Unit { level: Level::Host, number: 7 }, side: Side::Out });
 }
 
-/// 1,024 ranks, fans of every rank at three widths, all pairs.
+/// 1,024 ranks, all pairs, fans of every rank at three widths and relays between hosts; no two numbers are the same.
 #[test]
 fn a_thousand_ranks_take_no_time() {
     let units = hosts(128, 8);
-    let rate = |from: usize, to: usize| Some(if from / 8 == to / 8 { 300.0 } else { 40.0 } * GB);
-    let fans: Vec<Together> = (0..1024)
-        .flat_map(|root| {
-            [2, 4, 7].map(|width| fan(root, &(1..=width).map(|step| root / 8 * 8 + (root + step) % 8).collect::<Vec<_>>(), 310.0))
+    let noise = |from: usize, to: usize| 1.0 + ((from * 7919 + to * 104_729) % 997) as f64 * 1e-5;
+    let rate = |from: usize, to: usize| Some(if from / 8 == to / 8 { 300.0 } else { 40.0 } * GB * noise(from, to));
+    let fans = (0..1024).flat_map(|root| {
+        [2, 4, 7].map(|width| {
+            let peers: Vec<usize> = (1..=width).map(|step| root / 8 * 8 + (root + step) % 8).collect();
+            fan(root, &peers, 310.0 * noise(root, width))
         })
-        .collect();
+    });
+    let relays = [8, 16, 64, 504].map(|shift| {
+        let flows: Vec<_> = (0..1024).map(|from| ((from, (from + shift) % 1024), 40.0 * noise(from, shift))).collect();
+        Together { pattern: Pattern::Relay, ..set(&flows) }
+    });
+    let together: Vec<Together> = fans.chain(relays).collect();
     let begin = std::time::Instant::now();
-    let found = identify(&units, &rate, &fans, &[]);
+    let found = identify(&units, &rate, &together, &[]);
     let took = begin.elapsed();
-    assert_eq!(found.fans.len(), 3072);
+    assert_eq!((found.fans.len(), found.hidden.len()), (3072, 0));
     assert!(found.capacities.len() < 40, "{}", found.capacities.len());
     println!("{took:?}");
     // Unoptimised, on a machine that does other things too; optimised it is well under a second.
