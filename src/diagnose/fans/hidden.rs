@@ -1,25 +1,38 @@
 //! Resources that nobody told of, found by the flows that slow each other (see [`crate::fit::identify`]).
 
 use crate::diagnose::hardware::evidence::{finding, said};
-use crate::diagnose::{Fact, Finding, Measured, Rule, Severity, Shape, View};
+use crate::diagnose::{Fact, Finding, Rule, Severity, Shape, Silenced, View};
 use crate::fit::identify::Hidden;
 use crate::units::{format_gbps, format_ranks};
 
 pub const HIDDEN: Rule =
     Rule { name: "hidden-resource", summary: "transfers slow each other although nothing known is shared by them", check };
 
+/// Of the fastest single flow; noise makes a limit a little lower than that.
+const LEAST: f64 = 0.9;
 /// Flows that are listed.
 const LISTED: usize = 8;
 /// It leaves each flow that is seen on it this share of its own rate, or more: then it is no matter to act on.
 const HARMLESS: f64 = 0.8;
 
 fn check(view: &mut View<'_>) -> Vec<Finding> {
-    view.identified.hidden.iter().map(|hidden| of(view.measured, hidden)).collect()
+    let measured = view.measured;
+    let mut findings = Vec::new();
+    for hidden in &view.identified.hidden {
+        // No limit is lower than what one of its flows gives alone.
+        let fastest = hidden.flows.iter().filter_map(|&(from, to)| measured.rate(from, to)).fold(0.0, f64::max);
+        if hidden.capacity < LEAST * fastest {
+            let say = format!("{}: {} GB/s for all of it together", hidden.name, format_gbps(hidden.capacity));
+            let why = format!("one of its transfers alone gives {} GB/s; that is latency, no limit", format_gbps(fastest));
+            view.silenced.push(Silenced { rule: HIDDEN.name, say, why });
+            continue;
+        }
+        findings.push(of(hidden, fastest));
+    }
+    findings
 }
 
-fn of(measured: &Measured, hidden: &Hidden) -> Finding {
-    let alone = hidden.flows.iter().filter_map(|&(from, to)| measured.rate(from, to));
-    let fastest = alone.fold(0.0, f64::max);
+fn of(hidden: &Hidden, fastest: f64) -> Finding {
     let mut senders: Vec<usize> = hidden.flows.iter().map(|&(from, _)| from).collect();
     senders.sort_unstable();
     senders.dedup();

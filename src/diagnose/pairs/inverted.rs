@@ -30,7 +30,11 @@ pub fn distance(measured: &Measured, class: u16) -> (u8, Option<PathLabel>, bool
         PathClass::IntraNode => 1,
         PathClass::InterNode => 2,
     };
-    (coarse, class.label, class.same_socket == Some(false))
+    // GPUs that have links to each other are as near, however many there are and wherever they sit.
+    match class.label {
+        Some(PathLabel::Nvl(_)) => (coarse, Some(PathLabel::Nvl(1)), false),
+        label => (coarse, label, class.same_socket == Some(false)),
+    }
 }
 
 /// Classes that are clearly slower than a farther one, each with the fastest of those, most turned first.
