@@ -75,6 +75,9 @@ fn check(view: &mut View<'_>) -> Vec<Finding> {
     let (mut inside, mut out) = (Vec::new(), BTreeSet::new());
     for (host, hardware) in measured.topology.hardware.iter().enumerate() {
         let ports = redirecting(hardware);
+        if ports.is_empty() {
+            continue;
+        }
         let struck = struck(measured, host, &ports);
         if struck.inside.is_empty() && struck.out.is_empty() {
             continue;

@@ -61,7 +61,7 @@ fn alike<'a>(measured: &Measured, links: impl Iterator<Item = &'a Link>) -> Vec<
 /// Readings that are not to be believed.
 fn silence(view: &mut View<'_>, links: &[Link]) {
     let measured = view.measured;
-    let mut doubts: BTreeMap<(usize, &str), Vec<&Link>> = BTreeMap::new();
+    let mut doubts: BTreeMap<&str, Vec<&Link>> = BTreeMap::new();
     for link in links {
         let what = match link.reading.doubt {
             Some(Doubt::Emulated) => "emulated",
@@ -69,14 +69,14 @@ fn silence(view: &mut View<'_>, links: &[Link]) {
             Some(Doubt::Resting) => "resting",
             None => continue,
         };
-        doubts.entry((link.host, what)).or_default().push(link);
+        doubts.entry(what).or_default().push(link);
     }
-    for ((_, what), links) in doubts {
+    for (what, links) in doubts {
         let first = links[0];
         let told = first.hardware(measured).pci[first.at].link.and_then(|link| link.now);
         let told = told.map_or_else(|| "nothing".to_owned(), |lanes| lanes.to_string());
-        let more = if links.len() > 1 { format!(" and {} more", links.len() - 1) } else { String::new() };
-        let say = format!("the link of {}{more} of {} says {told}", first.device(measured), first.hardware(measured).host);
+        let more = if links.len() > 1 { format!(", and {} more links are like it", links.len() - 1) } else { String::new() };
+        let say = format!("the link of {} of {} says {told}{more}", first.device(measured), first.hardware(measured).host);
         let why = match what {
             "emulated" => "the bridge above it is made up by a hypervisor; its speed and width mean nothing",
             "no lanes" => "a link without lanes moves nothing, and it does",
@@ -84,7 +84,6 @@ fn silence(view: &mut View<'_>, links: &[Link]) {
         };
         let best = links
             .iter()
-            .take(SOME)
             .take(SOME)
             .filter_map(|link| Cells::of(measured, link.pairs(measured)))
             .map(|cells| cells.best)
@@ -171,7 +170,7 @@ fn slot(view: &mut View<'_>, all: &[Link], group: &[&Link]) -> Option<Finding> {
     let severity = if confirmed.is_some() || (unequal && cells.is_none()) { Severity::Warning } else { Severity::Note };
     let others = if unequal { format!("others have up to {} GB/s", format_gbps(best)) } else { "all slots are alike".to_owned() };
     let say = format!(
-        "the slot has {slot}, {} GB/s, the card could use {card}, {}; {others}",
+        "the slot has {slot} ({} GB/s), the card could use {card} ({} GB/s); {others}",
         format_gbps(slot.rate()),
         format_gbps(card.rate())
     );
