@@ -49,6 +49,8 @@ pub const RULES: &[Rule] = &[
     fans::COLLAPSE,
     fans::SCALING,
     fans::DUPLEX,
+    fans::EXIT,
+    fans::HIDDEN,
     // How far the measurement itself can be trusted.
     pairs::nominal::RULE,
     pairs::unsteady::RULE,

@@ -92,6 +92,11 @@ impl Router {
         Some((end.host?, end.device))
     }
 
+    /// The port that a rank's transfers to other hosts should use, an index in [`Hardware::nics`] of its host.
+    pub fn port(&self, rank: usize) -> Option<usize> {
+        self.ends.get(rank)?.port
+    }
+
     fn pair(&self, from: usize, to: usize) -> Option<(&End, &End)> {
         self.ends.get(from).zip(self.ends.get(to))
     }

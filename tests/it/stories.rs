@@ -2,6 +2,7 @@
 //! swept on the simulator and diagnosed. Each names its true cause; those in which nothing was wrong name the reason for silence.
 
 mod alter;
+mod planted;
 
 use std::sync::Arc;
 
@@ -46,6 +47,7 @@ const fn story(name: &'static str, text: &'static str, expect: Expect) -> Story 
 }
 
 const FANS: &[Pattern] = &[Pattern::Local, Pattern::Peer, Pattern::FanIn, Pattern::FanOut];
+const RELAY: &[Pattern] = &[Pattern::Local, Pattern::Peer, Pattern::Relay];
 const DUPLEX: &[Pattern] = &[Pattern::Local, Pattern::Peer, Pattern::Duplex];
 
 const STORIES: &[Story] = &[
@@ -114,6 +116,8 @@ const STORIES: &[Story] = &[
     story("route-collision", text!("route-collision"), Expect::Top(Cause::RouteCollision)),
     story("flapping", text!("flapping"), Expect::Top(Cause::FlappingLink)),
     story("two-sites", text!("two-sites"), Expect::Top(Cause::LongDistance)),
+    // The same, where no variable tells: what all ranks together get does.
+    Story { patterns: RELAY, ..story("first-port, untold", text!("first-port"), Expect::Top(Cause::SharedPort)) },
     // Nothing is wrong with these.
     Story {
         header: |header| alter::slot(header, &[0, 1, 2, 3], "Gen5 x16", "Gen1 x16"),
@@ -142,6 +146,8 @@ fn told(story: &Story) -> Diagnosis {
     let fabric = Arc::new(Fabric::parse(story.text, story.name).unwrap_or_else(|error| panic!("{}: {error}", story.name)));
     let sizes = vec![4096, 32 << 10, 128 << 10, 1 << 20, 16 << 20, 64 << 20];
     let settings = SweepSettings { patterns: story.patterns.to_vec(), sizes, repeats: 7, isolated: true, ..calibration(0.0) };
+    // Relays go to the next host.
+    let settings = SweepSettings { shifts: vec![fabric.world() / 2], ..settings };
     let mut run = sweep(&fabric, &settings, false);
     (story.header)(&mut run.model.header);
     let mut seen = measured(&run.model, &Efficiency::default());
@@ -188,7 +194,7 @@ fn every_story_has_its_true_cause_among_the_first_two_and_false_alarms_stay_sile
         let (line, fault) = row(story, &diagnosis);
         println!("{line}");
         if only.is_some() {
-            println!("{}", serde_json::to_string_pretty(&(&diagnosis.findings, &diagnosis.silenced)).unwrap());
+            println!("{}", serde_json::to_string_pretty(&diagnosis).unwrap());
         }
         faults.extend(fault.map(|fault| format!("{}: {fault}", story.name)));
     }

@@ -104,8 +104,8 @@ impl Cells {
         if share.is_finite() { self.pairs.len() as f64 * (1.0 - share).max(0.0) } else { 0.0 }
     }
 
-    /// Claim them all: whole classes as such, the rest one by one.
-    pub fn claim(&self, view: &mut View<'_>) {
+    /// Claim classes that are struck as a whole; which these are.
+    pub fn claim_classes(&self, view: &mut View<'_>) -> Vec<u16> {
         let mut counts: BTreeMap<u16, usize> = BTreeMap::new();
         let class = |&(from, to): &(usize, usize)| view.measured.peer.get(from, to).map(|pair| pair.class);
         for class in self.pairs.iter().filter_map(class) {
@@ -115,9 +115,15 @@ impl Cells {
         for &class in counts.keys() {
             view.claims.class(class, NEARLY);
         }
+        counts.into_keys().collect()
+    }
+
+    /// Claim them all: whole classes as such, the rest one by one.
+    pub fn claim(&self, view: &mut View<'_>) {
+        let whole = self.claim_classes(view);
         for &(from, to) in &self.pairs {
             let class = view.measured.peer.get(from, to).map(|pair| pair.class);
-            if !class.is_some_and(|class| counts.contains_key(&class)) {
+            if !class.is_some_and(|class| whole.contains(&class)) {
                 view.claims.pair(from, to);
             }
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::diagnose::Measured;
 use crate::topology::hardware::{Device, Hardware};
-use crate::topology::{HopKind, Lanes, Reading, name, nearest_port, reading};
+use crate::topology::{HopKind, Lanes, Reading, name, reading};
 
 /// A link, and the ranks whose device or port is below it.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,12 +89,12 @@ fn hops(hardware: &Hardware, at: usize) -> [String; 2] {
 }
 
 /// What a rank's transfers pass at its side: the devices above its GPU, and above the port that it should use.
-pub fn chain(hardware: &Hardware, device: Device) -> Vec<usize> {
+fn chain(measured: &Measured, rank: usize, hardware: &Hardware, device: Device) -> Vec<usize> {
     let gpu = match device {
         Device::Gpu(gpu) => hardware.gpus.get(gpu).and_then(|gpu| gpu.pci),
         _ => None,
     };
-    let port = nearest_port(hardware, device).and_then(|nic| hardware.nics.get(nic)?.pci);
+    let port = measured.router.port(rank).and_then(|nic| hardware.nics.get(nic)?.pci);
     let mut chain: Vec<usize> = [gpu, port].into_iter().flatten().flat_map(|pci| hardware.above(pci).collect::<Vec<_>>()).collect();
     chain.sort_unstable();
     chain.dedup();
@@ -108,7 +108,7 @@ pub fn links(measured: &Measured) -> Vec<Link> {
     for rank in 0..measured.world() {
         let Some((host, device)) = measured.router.end(rank) else { continue };
         let Some(hardware) = measured.topology.hardware.get(host) else { continue };
-        for &at in chains.entry((host, device)).or_insert_with(|| chain(hardware, device)).iter() {
+        for &at in chains.entry((host, device)).or_insert_with(|| chain(measured, rank, hardware, device)).iter() {
             behind.entry((host, at)).or_default().push(rank);
         }
     }
@@ -121,7 +121,7 @@ pub fn links_of(measured: &Measured, ranks: &[usize]) -> Vec<Link> {
     for &rank in ranks {
         let Some((host, device)) = measured.router.end(rank) else { continue };
         let Some(hardware) = measured.topology.hardware.get(host) else { continue };
-        for at in chain(hardware, device) {
+        for at in chain(measured, rank, hardware, device) {
             behind.entry((host, at)).or_default().push(rank);
         }
     }

@@ -111,6 +111,8 @@ fn of_host(view: &mut View<'_>, host: usize, short: &[(usize, u32, u32)], links:
     }
     let confirmed = cells.as_ref().filter(|cells| cells.slow());
     if let Some(cells) = confirmed {
+        // Pairs with fewer links are a class of their own.
+        cells.claim_classes(view);
         claim_ranks(view, &worst, cells.share());
     }
     let mut facts: Vec<Fact> = short.iter().map(|&(gpu, up, of)| said(format!("GPU {}: {up} of {of} links up", index(gpu)))).collect();

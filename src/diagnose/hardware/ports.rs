@@ -27,7 +27,10 @@ pub fn across(measured: &Measured, ranks: &[usize]) -> Vec<(usize, usize)> {
     let node_of = measured.topology.node_of();
     let others = |rank: usize| (0..node_of.len()).filter(|&other| node_of[other] != node_of[rank]).collect::<Vec<_>>();
     let both = ranks.iter().flat_map(|&rank| others(rank).into_iter().flat_map(move |other| [(rank, other), (other, rank)]));
-    both.collect::<BTreeSet<_>>().into_iter().collect()
+    let mut pairs: Vec<(usize, usize)> = both.collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    pairs
 }
 
 /// Ports of real devices that are not much slower than the fastest of the job: what carries it.
@@ -174,6 +177,8 @@ fn shared(view: &mut View<'_>) -> Vec<Finding> {
     let fastest = fastest(measured);
     let elections: Vec<Election> = measured.topology.hardware.iter().map(|hardware| election(hardware, fastest)).collect();
     let mut findings: Vec<Finding> = Vec::new();
+    // Told once, of the first host.
+    let mut by_design: Option<Silenced> = None;
     for (host, hardware) in measured.topology.hardware.iter().enumerate() {
         let own = &elections[host];
         let ranks = |gpus: &[usize]| -> Vec<usize> {
@@ -199,11 +204,8 @@ fn shared(view: &mut View<'_>) -> Vec<Finding> {
             if idle.len() == 1 { "s" } else { "" }
         );
         if better == 0 {
-            view.silenced.push(Silenced {
-                rule: SHARED.name,
-                say: title,
-                why: "it is so on all hosts alike: those ports are for something else, or near no GPU".to_owned(),
-            });
+            let why = "it is so on all hosts alike: those ports are for something else, or near no GPU".to_owned();
+            by_design.get_or_insert(Silenced { rule: SHARED.name, say: title, why });
             continue;
         }
         let others = format!(
@@ -220,6 +222,7 @@ fn shared(view: &mut View<'_>) -> Vec<Finding> {
             ..finding(SHARED.name, format!("shared-port {}", hardware.host), Severity::Warning, title, shape)
         });
     }
+    view.silenced.extend(by_design);
     findings.extend(confined(view, fastest));
     findings
 }
@@ -271,6 +274,7 @@ fn bad(view: &mut View<'_>) -> Vec<Finding> {
             .for_each(|slot| *up.entry(slot).or_default() += 1);
     }
     let mut down: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    let mut unplugged: BTreeMap<_, (String, usize)> = BTreeMap::new();
     for (host, hardware) in hardware.iter().enumerate() {
         for (nic, port) in hardware.nics.iter().enumerate().filter(|(_, nic)| !nic.up()) {
             let Some(slot) = slot(hardware, port) else { continue };
@@ -278,14 +282,14 @@ fn bad(view: &mut View<'_>) -> Vec<Finding> {
             if up.get(&slot).copied().unwrap_or(0) > 0 || lone {
                 down.entry(host).or_default().push(nic);
             } else {
-                let say = format!("{} of {} is {}", port.name, hardware.host, port.state);
-                view.silenced.push(Silenced {
-                    rule: BAD.name,
-                    say,
-                    why: "no other host has the port of that slot up: it seems not to be connected".to_owned(),
-                });
+                unplugged.entry(slot).or_insert_with(|| (format!("{} of {} is {}", port.name, hardware.host, port.state), 0)).1 += 1;
             }
         }
+    }
+    for (say, hosts) in unplugged.into_values() {
+        let say = if hosts > 1 { format!("{say}, and that of {} more hosts", hosts - 1) } else { say };
+        let why = "no host has the port of that slot up: it seems not to be connected".to_owned();
+        view.silenced.push(Silenced { rule: BAD.name, say, why });
     }
     // One port of many hosts is one matter, as several ports of one host are.
     let slots: BTreeSet<_> = down

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use super::evidence::{Cells, finding, percent, said};
 use crate::diagnose::{Finding, Measured, Rule, Severity, Shape, Silenced, View};
+use crate::topology::PathLabel;
 use crate::topology::hardware::{Acs, Device, Hardware, PciKind};
-use crate::topology::{PathLabel, nearest_port};
 use crate::units::{format_gbps, format_ranks};
 
 pub const REDIRECT: Rule =
@@ -62,7 +62,7 @@ fn struck(measured: &Measured, host: usize, ports: &BTreeSet<usize>) -> Struck {
         struck
             .inside
             .extend(here.iter().filter(|&&(to, b)| to != from && near(to) && turned(hardware, ports, a, b)).map(|&(to, _)| (from, to)));
-        if nearest_port(hardware, a).is_some_and(|nic| turned(hardware, ports, a, Device::Nic(nic))) {
+        if measured.router.port(from).is_some_and(|nic| turned(hardware, ports, a, Device::Nic(nic))) {
             struck.out.push(from);
         }
     }
@@ -75,6 +75,9 @@ fn check(view: &mut View<'_>) -> Vec<Finding> {
     let (mut inside, mut out) = (Vec::new(), BTreeSet::new());
     for (host, hardware) in measured.topology.hardware.iter().enumerate() {
         let ports = redirecting(hardware);
+        if ports.is_empty() {
+            continue;
+        }
         let struck = struck(measured, host, &ports);
         if struck.inside.is_empty() && struck.out.is_empty() {
             continue;

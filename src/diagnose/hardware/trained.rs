@@ -21,6 +21,8 @@ pub const TRAINED: Rule = Rule {
 const GRAVE: f64 = 0.6;
 /// A rate of this share of what a slot lets through is what the slot gives.
 const FILLED: f64 = 0.6;
+/// Of many links that are alike so many are looked at.
+const SOME: usize = 32;
 /// So many links that are alike are one matter.
 const FLEET: usize = 4;
 
@@ -59,7 +61,7 @@ fn alike<'a>(measured: &Measured, links: impl Iterator<Item = &'a Link>) -> Vec<
 /// Readings that are not to be believed.
 fn silence(view: &mut View<'_>, links: &[Link]) {
     let measured = view.measured;
-    let mut doubts: BTreeMap<(usize, &str), Vec<&Link>> = BTreeMap::new();
+    let mut doubts: BTreeMap<&str, Vec<&Link>> = BTreeMap::new();
     for link in links {
         let what = match link.reading.doubt {
             Some(Doubt::Emulated) => "emulated",
@@ -67,20 +69,25 @@ fn silence(view: &mut View<'_>, links: &[Link]) {
             Some(Doubt::Resting) => "resting",
             None => continue,
         };
-        doubts.entry((link.host, what)).or_default().push(link);
+        doubts.entry(what).or_default().push(link);
     }
-    for ((_, what), links) in doubts {
+    for (what, links) in doubts {
         let first = links[0];
         let told = first.hardware(measured).pci[first.at].link.and_then(|link| link.now);
         let told = told.map_or_else(|| "nothing".to_owned(), |lanes| lanes.to_string());
-        let more = if links.len() > 1 { format!(" and {} more", links.len() - 1) } else { String::new() };
-        let say = format!("the link of {}{more} of {} says {told}", first.device(measured), first.hardware(measured).host);
+        let more = if links.len() > 1 { format!(", and {} more links are like it", links.len() - 1) } else { String::new() };
+        let say = format!("the link of {} of {} says {told}{more}", first.device(measured), first.hardware(measured).host);
         let why = match what {
             "emulated" => "the bridge above it is made up by a hypervisor; its speed and width mean nothing",
             "no lanes" => "a link without lanes moves nothing, and it does",
             _ => "it may have been at rest when it was read; read it again under load",
         };
-        let best = links.iter().filter_map(|link| Cells::of(measured, link.pairs(measured))).map(|cells| cells.best).fold(0.0, f64::max);
+        let best = links
+            .iter()
+            .take(SOME)
+            .filter_map(|link| Cells::of(measured, link.pairs(measured)))
+            .map(|cells| cells.best)
+            .fold(0.0, f64::max);
         let why = if best > 0.0 { format!("{why}: {} GB/s went over it", format_gbps(best)) } else { why.to_owned() };
         view.silenced.push(Silenced { rule: TRAINED.name, say, why });
     }
@@ -101,7 +108,7 @@ fn seen(measured: &Measured, group: &[&Link]) -> Seen {
     ranks.dedup();
     let more = if group.len() > 1 { format!(" and {} more", group.len() - 1) } else { String::new() };
     Seen {
-        cells: Cells::of(measured, group.iter().flat_map(|link| link.pairs(measured))),
+        cells: Cells::of(measured, group.iter().take(SOME).flat_map(|link| link.pairs(measured))),
         ranks,
         place: format!("{} of {}{more}", first.device(measured), first.hardware(measured).host),
     }
@@ -163,7 +170,7 @@ fn slot(view: &mut View<'_>, all: &[Link], group: &[&Link]) -> Option<Finding> {
     let severity = if confirmed.is_some() || (unequal && cells.is_none()) { Severity::Warning } else { Severity::Note };
     let others = if unequal { format!("others have up to {} GB/s", format_gbps(best)) } else { "all slots are alike".to_owned() };
     let say = format!(
-        "the slot has {slot}, {} GB/s, the card could use {card}, {}; {others}",
+        "the slot has {slot} ({} GB/s), the card could use {card} ({} GB/s); {others}",
         format_gbps(slot.rate()),
         format_gbps(card.rate())
     );

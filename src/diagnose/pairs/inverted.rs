@@ -30,7 +30,11 @@ pub fn distance(measured: &Measured, class: u16) -> (u8, Option<PathLabel>, bool
         PathClass::IntraNode => 1,
         PathClass::InterNode => 2,
     };
-    (coarse, class.label, class.same_socket == Some(false))
+    // GPUs that have links to each other are as near, however many there are and wherever they sit.
+    match class.label {
+        Some(PathLabel::Nvl(_)) => (coarse, Some(PathLabel::Nvl(1)), false),
+        label => (coarse, label, class.same_socket == Some(false)),
+    }
 }
 
 /// Classes that are clearly slower than a farther one, each with the fastest of those, most turned first.
@@ -54,7 +58,9 @@ pub fn turned(measured: &Measured, usual: &[Usual]) -> Vec<Turned> {
 fn check(view: &mut View<'_>) -> Vec<Finding> {
     let measured = view.measured;
     let usual = Usual::rates(measured);
-    let turned = turned(measured, &usual);
+    let mut turned = turned(measured, &usual);
+    // What an earlier rule said of the near ones stands.
+    turned.retain(|turned| view.claims.share_of_class(turned.near) >= 1.0);
     let Some(&Turned { near, far, ratio }) = turned.first() else { return Vec::new() };
     let gbps = |class: u16| format_gbps(usual[usize::from(class)].value);
     let name = |class: u16| measured.classes[usize::from(class)].name();

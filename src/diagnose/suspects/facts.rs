@@ -7,7 +7,7 @@ use crate::diagnose::hardware::redirect::redirecting;
 use crate::diagnose::{Cause, Measured};
 use crate::fit::median;
 use crate::topology::hardware::{Device, Gpu, Hardware, Nic};
-use crate::topology::{Doubt, HopKind, PathClass, nearest_port};
+use crate::topology::{Doubt, HopKind, PathClass};
 
 /// How near a share must be to a step to be one.
 const NEAR: f64 = 0.07;
@@ -33,8 +33,8 @@ pub fn gpu(measured: &Measured, rank: usize) -> Option<&Gpu> {
 
 /// The port that a rank should use.
 pub fn port(measured: &Measured, rank: usize) -> Option<&Nic> {
-    let (hardware, device) = seat(measured, rank)?;
-    hardware.nics.get(nearest_port(hardware, device)?)
+    let (host, _) = measured.router.end(rank)?;
+    measured.topology.hardware.get(host)?.nics.get(measured.router.port(rank)?)
 }
 
 /// The hardware of a host.
@@ -256,14 +256,9 @@ impl Case<'_> {
 
 /// Ranks of a rank's host that should use the same port.
 fn crowd(measured: &Measured, rank: usize) -> usize {
-    let Some((host, own)) = measured.router.end(rank) else { return 0 };
-    let hardware = &measured.topology.hardware[host];
-    let port = nearest_port(hardware, own);
-    let mut devices: Vec<Device> =
-        (0..measured.world()).filter_map(|other| measured.router.end(other).filter(|end| end.0 == host)).map(|end| end.1).collect();
-    devices.sort_unstable();
-    devices.dedup();
-    devices.into_iter().filter(|&device| nearest_port(hardware, device) == port).count()
+    let (Some((host, _)), port) = (measured.router.end(rank), measured.router.port(rank)) else { return 0 };
+    let same = |other: &usize| measured.router.port(*other) == port && measured.router.end(*other).is_some_and(|end| end.0 == host);
+    (0..measured.world()).filter(same).count()
 }
 
 #[cfg(test)]

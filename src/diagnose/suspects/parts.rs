@@ -83,7 +83,7 @@ pub fn unequal_ports(case: &mut Case<'_>, say: &str) {
 }
 
 pub fn shared_port(case: &mut Case<'_>, of: &str, port: &str, ranks: &[usize], idle: &[String]) {
-    let because = format!("rank {} of {of} have {port} as the nearest, {} idle", format_ranks(ranks), idle.join(", "));
+    let because = format!("ranks {} of {of} share one port, such as {port}, where there are {}, too", format_ranks(ranks), idle.join(", "));
     case.add(Cause::SharedPort, 3.0, because, "");
     case.add(Cause::EmulatedBridge, 1.6, "virtual bridges of a switch may put devices in another order than they are wired", "");
     case.add(Cause::WrongPort, 1.4, "a variable or a file may choose ports", "");

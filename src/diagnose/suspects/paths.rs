@@ -188,7 +188,7 @@ pub fn slow_class(case: &mut Case<'_>, class: u16, share: f64) {
     let gpus = ranks.iter().any(|&rank| gpu(measured, rank).is_some());
     match (what.path, what.label) {
         (PathClass::InterNode, _) => {
-            network(case, class, &ranks);
+            network(case, class, &ranks, share);
             case.redirect(
                 &ranks,
                 if gpus { 1.6 } else { 0.5 },
@@ -241,7 +241,7 @@ pub fn slow_class(case: &mut Case<'_>, class: u16, share: f64) {
 }
 
 /// The look of TCP: high latency and a jagged curve.
-fn network(case: &mut Case<'_>, class: u16, ranks: &[usize]) {
+fn network(case: &mut Case<'_>, class: u16, ranks: &[usize], share: f64) {
     let measured = case.measured();
     let small = measured.classes[usize::from(class)].usual_small;
     let error = jagged(measured, class);
@@ -261,7 +261,10 @@ fn network(case: &mut Case<'_>, class: u16, ranks: &[usize]) {
             "",
         );
     } else if slow {
-        case.add(Cause::TcpFallback, 1.5, what(format!("small messages take {:.0} µs", small * 1e6)), "");
+        // A connection of TCP moves a few GB/s, whatever the port.
+        let (usual, share) = (measured.classes[usize::from(class)].usual, share);
+        let few = if usual < 5e9 && share < 0.25 { 1.3 } else { 0.0 };
+        case.add(Cause::TcpFallback, 1.5 + few, what(format!("small messages take {:.0} µs", small * 1e6)), "");
     } else if small.is_finite() {
         case.add(Cause::TcpFallback, 1.0, "rates far below the ports", format!("small messages take {:.1} µs", small * 1e6));
     } else {
@@ -279,6 +282,17 @@ pub fn inverted(case: &mut Case<'_>, near: u16, far: u16) {
     if measured.classes.get(usize::from(far)).is_some_and(|class| class.path == PathClass::InterNode) {
         case.add(Cause::Protocol, 1.6, "within a host another mover is used, slower than the network", "");
     }
+}
+
+/// True if a good part of a class takes a third of its usual time or less: not all of it is late.
+fn split(measured: &Measured, class: u16) -> bool {
+    let usual = measured.classes.get(usize::from(class)).map_or(f64::NAN, |class| class.usual_small);
+    let (mut quick, mut all) = (0usize, 0usize);
+    for pair in of_class(measured, class).filter(|pair| pair.small.is_finite()) {
+        all += 1;
+        quick += usize::from(pair.small * 3.0 < usual);
+    }
+    quick * 10 >= all && quick > 0
 }
 
 /// True if the ranks that are late with some answer others of the same class at the usual time: then it is the way.
@@ -300,28 +314,27 @@ pub fn high_latency(case: &mut Case<'_>, ranks: &[usize], class: u16, ratio: f64
     let error = jagged(measured, class);
     let some: Vec<usize> = if ranks.is_empty() { sample(measured, class).1 } else { ranks.iter().take(64).copied().collect() };
     if across {
-        let way = whole || way(measured, class, ranks, ratio);
+        let split = whole && split(measured, class);
+        let way = split || way(measured, class, ranks, ratio);
         let tenfold = if ratio >= 5.0 && whole { 0.6 } else { 0.0 };
         let jag = if error > JAGGED { 0.6 } else { 0.0 };
-        let against = if way && !whole { "the same ranks answer others at once" } else { "" };
+        let against = match (split, way) {
+            (true, _) => "some hosts answer each other at once",
+            (false, true) if !whole => "the same ranks answer others at once",
+            _ => "",
+        };
         case.add(Cause::TcpFallback, 1.8 + tenfold + jag, format!("small messages take {ratio:.1} × as long"), against);
         let because = if against.is_empty() {
             "distance costs latency, not rate"
         } else {
-            "distance costs latency, not rate; the same ranks answer others at once"
+            "distance costs latency, not rate; some partners answer at once"
         };
-        case.add(
-            Cause::LongDistance,
-            if whole {
-                1.7
-            } else if way {
-                2.8
-            } else {
-                0.9
-            },
-            because,
-            "",
-        );
+        let weight = match (way, whole) {
+            (true, _) => 2.8,
+            (false, true) => 1.7,
+            (false, false) => 0.9,
+        };
+        case.add(Cause::LongDistance, weight, because, "");
         case.redirect(&some, 1.5, "a detour by the processor and the IOMMU's translation cost latency");
     } else {
         case.redirect(&some, 1.4, "a detour by the processor and the IOMMU's translation cost latency");
