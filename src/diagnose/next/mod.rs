@@ -25,6 +25,7 @@ use crate::sample::{MoverKind, Sample};
 use crate::topology::Level;
 use crate::units::format_gbps;
 use focus::Focus;
+use predict::Scenarios;
 use weigh::Outcome;
 
 /// What kind of test.
@@ -172,31 +173,36 @@ fn take_in(measured: &Measured, focus: &Focus, result: &TestResult, finding: &mu
     let outcomes: Vec<Option<Outcome>> =
         (0_u32..).zip(&test.sets).map(|(at, set)| weigh::outcome(&result.samples, at, set.len(), test.bytes)).collect();
     if let Some(usuals) = predict::usuals(measured, test) {
-        let predicted: Vec<Vec<(f64, f64)>> =
-            finding.suspects.iter().map(|suspect| predict::shares(measured, focus, test, &usuals, suspect.cause)).collect();
-        let seen = |shares: &[(f64, f64)], at: usize| {
-            let share = |own: Outcome| weigh::density(shares[at], own.noise, own.aggregate / usuals[at]);
-            outcomes[at].map_or(1.0, share)
-        };
-        let likely: Vec<f64> = predicted.iter().map(|shares| (0..outcomes.len()).map(|at| seen(shares, at)).product()).collect();
+        let foreseen: Vec<Scenarios> =
+            finding.suspects.iter().map(|suspect| predict::scenarios(measured, focus, test, &usuals, suspect.cause)).collect();
+        let likely: Vec<f64> = foreseen.iter().map(|own| weigh::likelihood(own, &outcomes, &usuals)).collect();
         let before: f64 = finding.suspects.iter().map(|suspect| suspect.weight).sum();
         let after: f64 = finding.suspects.iter().zip(&likely).map(|(suspect, likely)| suspect.weight * likely).sum();
-        let best = (0..likely.len()).max_by(|&a, &b| likely[a].total_cmp(&likely[b]));
-        for (number, suspect) in finding.suspects.iter_mut().enumerate() {
-            suspect.weight *= likely[number] * before / after;
-            let Some(best) = best.filter(|&best| likely[number] < CONTRADICTED * likely[best]) else { continue };
-            // The set that speaks loudest.
-            let ratio = |at: usize| seen(&predicted[number], at) / seen(&predicted[best], at);
-            let loudest = (0..outcomes.len()).min_by(|&a, &b| ratio(a).total_cmp(&ratio(b)));
-            if let Some((at, own)) = loudest.and_then(|at| outcomes[at].map(|own| (at, own))) {
-                let (low, high) = predicted[number][at];
-                let words = told::against(test, at, own.aggregate, (low * usuals[at], high * usuals[at]));
+        let best = likely.iter().copied().fold(0.0, f64::max);
+        for ((suspect, foreseen), likely) in finding.suspects.iter_mut().zip(&foreseen).zip(&likely) {
+            suspect.weight *= likely * before / after;
+            if *likely < CONTRADICTED * best
+                && let Some(words) = contradiction(test, foreseen, &outcomes, &usuals)
+            {
                 suspect.against = if suspect.against.is_empty() { words } else { format!("{}; {words}", suspect.against) };
             }
         }
         sort(&mut finding.suspects);
     }
     finding.told.push(told::sentence(measured, focus, result, &outcomes, sure(&finding.suspects)));
+}
+
+/// What a cause foresaw otherwise: the set that is farthest from all of its scenarios.
+fn contradiction(test: &Test, foreseen: &Scenarios, outcomes: &[Option<Outcome>], usuals: &[f64]) -> Option<String> {
+    let far = |at: usize, own: Outcome| {
+        let share = own.aggregate / usuals[at];
+        let of = |(low, high): (f64, f64)| (low / share).ln().max((share / high).ln()) / own.noise;
+        foreseen.iter().map(|sets| of(sets[at])).fold(f64::INFINITY, f64::min)
+    };
+    let seen = outcomes.iter().enumerate().filter_map(|(at, own)| own.map(|own| (at, own)));
+    let (at, own) = seen.max_by(|&(a, one), &(b, other)| far(a, one).total_cmp(&far(b, other)))?;
+    let (low, high) = predict::hull(foreseen, at);
+    Some(told::against(test, at, own.aggregate, (low * usuals[at], high * usuals[at])))
 }
 
 /// What was open is said as what it is, once it is known whose fault it is.
@@ -246,24 +252,22 @@ fn propose(measured: &Measured, identified: &Identified, focus: &Focus, suspects
 /// How much of the doubt between the leading causes a test would resolve, 0 to 1, and the test.
 fn weighed(measured: &Measured, focus: &Focus, leading: &[&Suspect], test: Test, scatter: f64) -> Option<(f64, Next)> {
     let usual = predict::usuals(measured, &test)?;
-    let predictions: Vec<Prediction> = leading
-        .iter()
-        .map(|suspect| Prediction { cause: suspect.cause, shares: predict::shares(measured, focus, &test, &usual, suspect.cause) })
-        .collect();
+    let foreseen: Vec<Scenarios> =
+        leading.iter().map(|suspect| predict::scenarios(measured, focus, &test, &usual, suspect.cause)).collect();
     let noise = weigh::noise(scatter, test.repeats as usize);
     let (mut told, mut doubt) = (0.0, 0.0);
-    for (at, one) in predictions.iter().enumerate() {
-        for (other, another) in predictions.iter().enumerate().skip(at + 1) {
+    for (at, one) in foreseen.iter().enumerate() {
+        for (other, another) in foreseen.iter().enumerate().skip(at + 1) {
             let both = leading[at].weight * leading[other].weight;
-            let sets = one.shares.iter().zip(&another.shares);
-            let common: f64 = sets.map(|(&one, &other)| weigh::common(one, other, noise)).product();
-            told += both * (1.0 - common);
+            told += both * (1.0 - weigh::common(one, another, noise));
             doubt += both;
         }
     }
-    let slowest: Vec<f64> = (0..usual.len())
-        .map(|at| predictions.iter().map(|own| (own.shares[at].0 * own.shares[at].1).sqrt()).fold(f64::INFINITY, f64::min))
-        .collect();
+    let shares = |own: &Scenarios| (0..usual.len()).map(|at| predict::hull(own, at)).collect::<Vec<_>>();
+    let predictions = leading.iter().zip(&foreseen).map(|(suspect, own)| Prediction { cause: suspect.cause, shares: shares(own) });
+    let predictions: Vec<Prediction> = predictions.collect();
+    let slowest: Vec<f64> =
+        (0..usual.len()).map(|at| predictions.iter().map(|own| own.shares[at].0).fold(f64::INFINITY, f64::min)).collect();
     let seconds = plan::seconds(&test, &usual, &slowest);
     let cannot = match test.kind {
         TestKind::OtherMemory => "no mover here moves device memory".to_owned(),

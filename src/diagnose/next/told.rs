@@ -40,7 +40,10 @@ pub(super) fn sentence(
     sure: Option<Cause>,
 ) -> String {
     let seen = outcomes.iter().enumerate().filter_map(|(at, own)| own.map(|own| (at, own.aggregate)));
-    let figures: Vec<String> = seen.map(|(at, rate)| format!("{} {}", set(&result.test, at), format_gbps(rate))).collect();
+    let mut figures: Vec<String> = seen.map(|(at, rate)| format!("{} gives {}", set(&result.test, at), format_gbps(rate))).collect();
+    for later in figures.iter_mut().skip(1) {
+        *later = later.replacen(" gives ", " ", 1);
+    }
     let failed = if result.reason.is_empty() { String::new() } else { format!("a test failed ({}): {}", result.test.say, result.reason) };
     if figures.is_empty() {
         return if failed.is_empty() { format!("a test brought nothing ({})", result.test.say) } else { failed };
