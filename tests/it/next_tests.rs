@@ -129,7 +129,13 @@ fn decide(fabric: &str, seed: u64, settings: &SweepSettings, shape: &dyn Fn(&Mea
 }
 
 /// Decide a case with every truth in turn. `truths` are what is added to the fabric, and the cause that it is.
-fn case(fabric: &dyn Fn(usize) -> String, truths: &[Cause], settings: &SweepSettings, shape: &dyn Fn(&Measured) -> Shape, causes: &[Cause]) {
+fn case(
+    fabric: &dyn Fn(usize) -> String,
+    truths: &[Cause],
+    settings: &SweepSettings,
+    shape: &dyn Fn(&Measured) -> Shape,
+    causes: &[Cause],
+) {
     let mut right = 0;
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     let mut wrong = Vec::new();
@@ -149,7 +155,13 @@ fn case(fabric: &dyn Fn(usize) -> String, truths: &[Cause], settings: &SweepSett
 }
 
 fn settings(patterns: &[Pattern], sizes: &[u64]) -> SweepSettings {
-    SweepSettings { patterns: patterns.to_vec(), sizes: sizes.to_vec(), mover: MoverKind::Simulated, isolated: true, ..SweepSettings::default() }
+    SweepSettings {
+        patterns: patterns.to_vec(),
+        sizes: sizes.to_vec(),
+        mover: MoverKind::Simulated,
+        isolated: true,
+        ..SweepSettings::default()
+    }
 }
 
 /// Pairs that these settings measure.

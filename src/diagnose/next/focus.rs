@@ -93,7 +93,13 @@ impl Focus {
     fn find(measured: &Measured, finding: &Finding) -> Option<Self> {
         let pair = |from, to| slow(measured, from, to).map(Self::Pair);
         match &finding.shape {
-            &Shape::Asymmetry { from, to, rate, back } => if rate <= back { pair(from, to) } else { pair(to, from) },
+            &Shape::Asymmetry { from, to, rate, back } => {
+                if rate <= back {
+                    pair(from, to)
+                } else {
+                    pair(to, from)
+                }
+            }
             &(Shape::SlowPair { from, to, share } | Shape::SlowUntold { from, to, share }) => {
                 pair(from, to).or_else(|| told(measured, from, to, share).map(Self::Pair))
             }
@@ -129,8 +135,7 @@ impl Focus {
 }
 
 fn same(own: &Together, root: usize, peers: &[usize]) -> bool {
-    own.flows.len() == peers.len()
-        && own.flows.iter().all(|&(from, to)| peers.contains(&if from == root { to } else { from }))
+    own.flows.len() == peers.len() && own.flows.iter().all(|&(from, to)| peers.contains(&if from == root { to } else { from }))
 }
 
 /// The fan of the largest messages of those that fit.
@@ -150,7 +155,7 @@ fn slow(measured: &Measured, from: usize, to: usize) -> Option<PairFocus> {
     let usual = measured.class(pair).usual;
     let usual = if pair.expected.is_finite() && (usual.is_nan() || pair.rate > 0.8 * usual) { pair.expected } else { usual };
     let rate = if pair.rate.is_finite() { pair.rate } else { 0.0 };
-    (usual > 0.0).then(|| PairFocus { from, to, bytes: measured.bytes, rate, usual, spread: SPREAD.1 })
+    (usual > 0.0).then_some(PairFocus { from, to, bytes: measured.bytes, rate, usual, spread: SPREAD.1 })
 }
 
 /// A pair that was measured only beside others, by what is told of it.

@@ -26,6 +26,7 @@ use crate::topology::Level;
 use crate::units::format_gbps;
 use focus::Focus;
 use predict::Scenarios;
+use traits::{At, Traits};
 use weigh::Outcome;
 
 /// What kind of test.
@@ -128,9 +129,6 @@ pub fn settle(measured: &Measured, identified: &Identified, finding: &mut Findin
     for result in &own {
         take_in(measured, &focus, result, finding);
     }
-    if !own.is_empty() {
-        sharpen(measured, &focus, finding);
-    }
     let done: Vec<&Test> = own.iter().map(|result| &result.test).collect();
     finding.next = propose(measured, identified, &focus, &finding.suspects, &done);
 }
@@ -161,15 +159,10 @@ fn sort(suspects: &mut [Suspect]) {
     suspects.sort_by(|a, b| b.weight.total_cmp(&a.weight));
 }
 
-/// The likeliest cause, if it is beyond doubt.
-fn sure(suspects: &[Suspect]) -> Option<Cause> {
-    let all: f64 = suspects.iter().map(|suspect| suspect.weight).sum();
-    suspects.first().filter(|first| first.weight >= SURE * all).map(|first| first.cause)
-}
-
 /// Weigh the causes again by what came of a test.
 fn take_in(measured: &Measured, focus: &Focus, result: &TestResult, finding: &mut Finding) {
     let test = &result.test;
+    let mut follows = String::new();
     let outcomes: Vec<Option<Outcome>> =
         (0_u32..).zip(&test.sets).map(|(at, set)| weigh::outcome(&result.samples, at, set.len(), test.bytes)).collect();
     if let Some(usuals) = predict::usuals(measured, test) {
@@ -179,6 +172,23 @@ fn take_in(measured: &Measured, focus: &Focus, result: &TestResult, finding: &mu
         let before: f64 = finding.suspects.iter().map(|suspect| suspect.weight).sum();
         let after: f64 = finding.suspects.iter().zip(&likely).map(|(suspect, likely)| suspect.weight * likely).sum();
         let best = likely.iter().copied().fold(0.0, f64::max);
+        // Whatever the cause: what is so in nearly all that is still likely.
+        let scenarios = finding.suspects.iter().zip(&foreseen).flat_map(|(suspect, own)| {
+            let weight = suspect.weight / own.len().max(1) as f64 / after;
+            own.iter().map(move |scenario| (weight, scenario))
+        });
+        let seen: Vec<(f64, Traits)> =
+            scenarios.map(|(weight, own)| (weight * weigh::of_scenario(own, &outcomes, &usuals), own.traits)).collect();
+        let foreseen_at_all = outcomes.iter().any(Option::is_some) && foreseen.iter().any(|own| fits(own, &outcomes, &usuals));
+        if foreseen_at_all {
+            follows =
+                sure(seen.iter().map(|&(weight, traits)| (weight, told::conclusion(measured, focus, test, traits)))).unwrap_or_default();
+            if test.kind == TestKind::SwapPartners
+                && let Some(Some(at)) = sure(seen.iter().map(|&(weight, traits)| (weight, traits.at)))
+            {
+                sharpen(measured, focus, finding, at);
+            }
+        }
         for ((suspect, foreseen), likely) in finding.suspects.iter_mut().zip(&foreseen).zip(&likely) {
             suspect.weight *= likely * before / after;
             if *likely < CONTRADICTED * best
@@ -189,7 +199,31 @@ fn take_in(measured: &Measured, focus: &Focus, result: &TestResult, finding: &mu
         }
         sort(&mut finding.suspects);
     }
-    finding.told.push(told::sentence(measured, focus, result, &outcomes, sure(&finding.suspects)));
+    finding.told.push(told::sentence(result, &outcomes, &follows));
+}
+
+/// What has nearly all of the weight, if one thing has.
+fn sure<T: PartialEq>(all: impl Iterator<Item = (f64, T)>) -> Option<T> {
+    let mut sums: Vec<(f64, T)> = Vec::new();
+    for (weight, what) in all {
+        match sums.iter_mut().find(|(_, known)| *known == what) {
+            Some((sum, _)) => *sum += weight,
+            None => sums.push((weight, what)),
+        }
+    }
+    let whole: f64 = sums.iter().map(|(sum, _)| sum).sum();
+    sums.into_iter().find(|(sum, _)| *sum >= SURE * whole).map(|(_, what)| what)
+}
+
+/// True if a scenario of a cause holds what was seen of every set, its noise allowed for.
+fn fits(foreseen: &Scenarios, outcomes: &[Option<Outcome>], usuals: &[f64]) -> bool {
+    let near = |at: usize, (low, high): (f64, f64)| {
+        outcomes[at].is_none_or(|own| {
+            let (share, wide) = (own.aggregate / usuals[at], (4.0 * own.noise).exp());
+            share * wide >= low && share <= high * wide
+        })
+    };
+    foreseen.iter().any(|scenario| scenario.sets.iter().enumerate().all(|(at, &range)| near(at, range)))
 }
 
 /// What a cause foresaw otherwise: the set that is farthest from all of its scenarios.
@@ -197,7 +231,7 @@ fn contradiction(test: &Test, foreseen: &Scenarios, outcomes: &[Option<Outcome>]
     let far = |at: usize, own: Outcome| {
         let share = own.aggregate / usuals[at];
         let of = |(low, high): (f64, f64)| (low / share).ln().max((share / high).ln()) / own.noise;
-        foreseen.iter().map(|sets| of(sets[at])).fold(f64::INFINITY, f64::min)
+        foreseen.iter().map(|scenario| of(scenario.sets[at])).fold(f64::INFINITY, f64::min)
     };
     let seen = outcomes.iter().enumerate().filter_map(|(at, own)| own.map(|own| (at, own)));
     let (at, own) = seen.max_by(|&(a, one), &(b, other)| far(a, one).total_cmp(&far(b, other)))?;
@@ -206,7 +240,7 @@ fn contradiction(test: &Test, foreseen: &Scenarios, outcomes: &[Option<Outcome>]
 }
 
 /// What was open is said as what it is, once it is known whose fault it is.
-fn sharpen(measured: &Measured, focus: &Focus, finding: &mut Finding) {
+fn sharpen(measured: &Measured, focus: &Focus, finding: &mut Finding, at: At) {
     let (&Shape::SlowUntold { from, to, share }, Focus::Pair(pair)) = (&finding.shape, focus) else { return };
     let of = format!("{} of {} GB/s", format_gbps(pair.rate), format_gbps(pair.usual));
     let mut one = |rank: usize, ways: Ways, does: &str| {
@@ -215,11 +249,11 @@ fn sharpen(measured: &Measured, focus: &Focus, finding: &mut Finding) {
             finding.title = format!("what rank {rank} {does} is slow: {of}");
         }
     };
-    match sure(&finding.suspects) {
-        Some(Cause::Sender) => one(from, Ways::Sends, "sends"),
-        Some(Cause::Receiver) => one(to, Ways::Receives, "receives"),
-        Some(Cause::Way) => finding.shape = Shape::SlowPair { from, to, share },
-        _ => {}
+    match at {
+        At::Sender => one(from, Ways::Sends, "sends"),
+        At::Receiver => one(to, Ways::Receives, "receives"),
+        At::Way => finding.shape = Shape::SlowPair { from, to, share },
+        At::End | At::Beside => {}
     }
 }
 

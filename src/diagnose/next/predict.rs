@@ -54,21 +54,36 @@ impl Range {
     }
 }
 
-/// How a test may come out under a cause, all alike likely: of each set the shares from and to. A cause that leaves open how its
-/// slowness behaves has several.
-pub(super) type Scenarios = Vec<Vec<(f64, f64)>>;
+/// How a test may come out.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Scenario {
+    /// what would be so
+    pub traits: Traits,
+    /// of each set the shares from and to
+    pub sets: Vec<(f64, f64)>,
+}
+
+/// All that a cause leaves open, each alike likely.
+pub(super) type Scenarios = Vec<Scenario>;
 
 /// What a cause foresees of a test.
 pub(super) fn scenarios(measured: &Measured, focus: &Focus, test: &Test, usuals: &[f64], cause: Cause) -> Scenarios {
     let sets = || test.sets.iter().map(Vec::as_slice).zip(usuals.iter().copied()).enumerate();
     match focus {
         Focus::Pair(focus) => {
-            let of = |traits: Traits| sets().map(|(at, (set, usual))| pair(measured, focus, test, (at, set, usual), traits)).collect();
+            let of = |traits: Traits| {
+                let each = sets().map(|(at, (set, usual))| pair(measured, focus, test, (at, set, usual), traits));
+                Scenario { traits, sets: each.collect() }
+            };
             settled(of_cause(cause), test.kind).into_iter().map(of).collect()
         }
         Focus::Fan(focus) => {
-            let of = |slow: bool| sets().map(|(_, (set, usual))| fan(measured, focus, set, usual, of_cause(cause), slow)).collect();
-            let (one, other): (Vec<_>, Vec<_>) = (of(true), of(false));
+            let traits = of_cause(cause);
+            let of = |slow: bool| {
+                let each = sets().map(|(_, (set, usual))| fan(measured, focus, set, usual, traits, slow));
+                Scenario { traits, sets: each.collect() }
+            };
+            let (one, other) = (of(true), of(false));
             if one == other { vec![one] } else { vec![one, other] }
         }
     }
@@ -76,7 +91,7 @@ pub(super) fn scenarios(measured: &Measured, focus: &Focus, test: &Test, usuals:
 
 /// The least and the greatest of all scenarios.
 pub(super) fn hull(scenarios: &Scenarios, at: usize) -> (f64, f64) {
-    let all = scenarios.iter().map(|sets| sets[at]);
+    let all = scenarios.iter().map(|scenario| scenario.sets[at]);
     all.fold((f64::INFINITY, 0.0), |(low, high), own| (f64::min(low, own.0), f64::max(high, own.1)))
 }
 
@@ -92,7 +107,9 @@ fn settled(traits: Traits, kind: TestKind) -> Vec<Traits> {
     let all = places.into_iter().map(|at| Traits { at: Some(at), ..traits });
     let all = all.flat_map(|own| both(own.passing).into_iter().map(move |passing| Traits { passing, ..own }));
     match kind {
-        TestKind::Reverse => all.flat_map(|own| both(own.both_ways).into_iter().map(move |both_ways| Traits { both_ways, ..own })).collect(),
+        TestKind::Reverse => {
+            all.flat_map(|own| both(own.both_ways).into_iter().map(move |both_ways| Traits { both_ways, ..own })).collect()
+        }
         TestKind::Depth => all.flat_map(|own| both(own.latency).into_iter().map(move |latency| Traits { latency, ..own })).collect(),
         TestKind::OtherMover => all.flat_map(|own| both(own.mover).into_iter().map(move |mover| Traits { mover, ..own })).collect(),
         TestKind::OtherMemory => all.flat_map(|own| both(own.device).into_iter().map(move |device| Traits { device, ..own })).collect(),
@@ -115,14 +132,12 @@ fn pair(
     let (lasts, told) = (traits.passing != Some(true), |open: Option<bool>| open == Some(true));
     let itself = set == [(focus.from, focus.to)];
     match test.kind {
-        TestKind::SwapPartners if !itself => range.of(
-            lasts
-                && match traits.at {
-                    Some(At::Sender) => set.iter().any(|own| own.0 == focus.from),
-                    Some(At::Receiver) => set.iter().any(|own| own.1 == focus.to),
-                    _ => false,
-                },
-        ),
+        TestKind::SwapPartners if !itself => range.of(lasts
+            && match traits.at {
+                Some(At::Sender) => set.iter().any(|own| own.0 == focus.from),
+                Some(At::Receiver) => set.iter().any(|own| own.1 == focus.to),
+                _ => false,
+            }),
         TestKind::Reverse => range.of(lasts && told(traits.both_ways)),
         TestKind::UnderLoad if itself => range.of(lasts && traits.at != Some(At::Beside)),
         TestKind::UnderLoad => {

@@ -25,7 +25,14 @@ fn seen(hosts: usize, shares: &[(usize, usize, f64)]) -> Measured {
         drift: 1.0,
     };
     let router = Router::new(&topology, &Efficiency::default());
-    let class = PairClass { path: PathClass::InterNode, label: router.label(0, 1), same_socket: None, usual: USUAL, usual_small: 10e-6, count: shares.len() };
+    let class = PairClass {
+        path: PathClass::InterNode,
+        label: router.label(0, 1),
+        same_socket: None,
+        usual: USUAL,
+        usual_small: 10e-6,
+        count: shares.len(),
+    };
     Measured {
         units: Units::of(&topology),
         efficiency: Efficiency::default(),
@@ -120,18 +127,18 @@ fn what_a_test_brings_reorders_the_causes_and_is_said_with_its_figures() {
     let mut measured = sampled();
     let test = settled(&measured, untold()).next.unwrap().test;
     for (shares, cause, words, shape) in [
-        ([0.24, 1.0], Cause::Sender, "1→5 gives 6.00, 2→4 25.0 GB/s: it is what 1 sends", Shape::SlowUnit {
-            unit: measured.units.unit(Level::Rank, 1).unwrap(),
-            ways: Ways::Sends,
-            share: 0.25,
-            own_slow: false,
-        }),
-        ([0.98, 0.26], Cause::Receiver, "1→5 gives 24.5, 2→4 6.50 GB/s: it is what 4 receives", Shape::SlowUnit {
-            unit: measured.units.unit(Level::Rank, 4).unwrap(),
-            ways: Ways::Receives,
-            share: 0.25,
-            own_slow: false,
-        }),
+        (
+            [0.24, 1.0],
+            Cause::Sender,
+            "1→5 gives 6.00, 2→4 25.0 GB/s: it is what 1 sends",
+            Shape::SlowUnit { unit: measured.units.unit(Level::Rank, 1).unwrap(), ways: Ways::Sends, share: 0.25, own_slow: false },
+        ),
+        (
+            [0.98, 0.26],
+            Cause::Receiver,
+            "1→5 gives 24.5, 2→4 6.50 GB/s: it is what 4 receives",
+            Shape::SlowUnit { unit: measured.units.unit(Level::Rank, 4).unwrap(), ways: Ways::Receives, share: 0.25, own_slow: false },
+        ),
         (
             [1.0, 1.0],
             Cause::Way,
@@ -180,7 +187,8 @@ fn a_test_that_failed_is_said_and_weighs_nothing() {
 fn ends_that_are_known_are_not_asked_about() {
     let mut pairs = vec![(1, 4, 0.25)];
     pairs.extend([0, 2, 3, 5].iter().flat_map(|&other| [(1, other, 1.0), (other, 4, 1.0)]));
-    let found = settled(&seen(6, &pairs), finding(Shape::SlowPair { from: 1, to: 4, share: 0.25 }, &[Cause::RouteCollision, Cause::TrainedDown]));
+    let found =
+        settled(&seen(6, &pairs), finding(Shape::SlowPair { from: 1, to: 4, share: 0.25 }, &[Cause::RouteCollision, Cause::TrainedDown]));
     // One of them is one way only.
     let next = found.next.unwrap();
     assert_eq!((next.test.kind, &next.test.sets[..]), (TestKind::Reverse, &[vec![(4, 1)]][..]));
@@ -228,7 +236,8 @@ fn predictions_are_densities_and_their_common_part_is_what_it_says() {
         assert!((all - 1.0).abs() < 0.01, "{prediction:?} {all}");
     }
     let common = |one: &[(f64, f64)], other: &[(f64, f64)]| {
-        let scenarios = |all: &[(f64, f64)]| all.iter().map(|&own| vec![own]).collect::<Vec<_>>();
+        let traits = traits::of(Cause::Way);
+        let scenarios = |all: &[(f64, f64)]| all.iter().map(|&own| predict::Scenario { traits, sets: vec![own] }).collect::<Vec<_>>();
         weigh::common(&scenarios(one), &scenarios(other), 0.02)
     };
     let (slow, usual, wide) = ((0.24, 0.26), (0.95, 1.05), (0.2, 1.0));
@@ -297,6 +306,7 @@ fn a_fan_is_asked_about_with_peers_of_the_root_s_own_side() {
         seconds: 4.0 * BYTES as f64 / 30e9,
         interval: None,
         own: Vec::new(),
+        alone: Vec::new(),
         n: 8,
     }];
     let shape = Shape::FanDoesNotScale { roots: vec![0], width: 4, concurrency: 1.2, into: true };

@@ -2,7 +2,7 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::predict::Scenarios;
+use super::predict::{Scenario, Scenarios};
 use crate::sample::{Sample, Status};
 
 /// How much of any outcome comes from nothing that a cause foresees.
@@ -30,9 +30,13 @@ pub(super) fn density((low, high): (f64, f64), noise: f64, outcome: f64) -> f64 
 
 /// How likely outcomes are under a cause; sets without one tell nothing.
 pub(super) fn likelihood(scenarios: &Scenarios, outcomes: &[Option<Outcome>], usuals: &[f64]) -> f64 {
+    scenarios.iter().map(|scenario| of_scenario(scenario, outcomes, usuals)).sum::<f64>() / scenarios.len().max(1) as f64
+}
+
+/// The same of one scenario.
+pub(super) fn of_scenario(scenario: &Scenario, outcomes: &[Option<Outcome>], usuals: &[f64]) -> f64 {
     let one = |at: usize, range: (f64, f64)| outcomes[at].map_or(1.0, |own| density(range, own.noise, own.aggregate / usuals[at]));
-    let all = scenarios.iter().map(|sets| sets.iter().enumerate().map(|(at, &range)| one(at, range)).product::<f64>());
-    all.sum::<f64>() / scenarios.len().max(1) as f64
+    scenario.sets.iter().enumerate().map(|(at, &range)| one(at, range)).product()
 }
 
 /// How much two causes have in common before a test: 1 if they foresee the same of every set, near 0 if any set will tell them apart
@@ -46,7 +50,8 @@ pub(super) fn common(one: &Scenarios, other: &Scenarios, noise: f64) -> f64 {
         let ((at, own), (there, theirs)) = (normal(a), normal(b));
         (2.0 * (own * theirs).sqrt() / (own + theirs)).sqrt() * (-(at - there).powi(2) / (4.0 * (own + theirs))).exp()
     };
-    let both = one.iter().flat_map(|a| other.iter().map(move |b| a.iter().zip(b).map(|(&a, &b)| of_set(a, b)).product::<f64>()));
+    let all = |a: &Scenario, b: &Scenario| a.sets.iter().zip(&b.sets).map(|(&a, &b)| of_set(a, b)).product::<f64>();
+    let both = one.iter().flat_map(|a| other.iter().map(move |b| all(a, b)));
     (both.sum::<f64>() / ((one.len() * other.len()) as f64).sqrt()).min(1.0)
 }
 

@@ -87,7 +87,8 @@ fn windows_and_sizes_of_a_test_are_its_own_and_the_sweep_can_be_measured_again_a
     };
     // 10 µs once a window.
     assert!((rate(0) / 0.393e9 - 1.0).abs() < 0.01 && (rate(1) / 7.24e9 - 1.0).abs() < 0.01, "{} {}", rate(0), rate(1));
-    let ids: Vec<u64> = records.iter().filter_map(|own| if let Event::ProbeStarted { probe } = &own.event { Some(probe.id) } else { None }).collect();
+    let ids: Vec<u64> =
+        records.iter().filter_map(|own| if let Event::ProbeStarted { probe } = &own.event { Some(probe.id) } else { None }).collect();
     assert!(ids.windows(2).all(|two| two[0] < two[1]), "{ids:?}");
 }
 
