@@ -182,3 +182,34 @@ fn sessions_keep_tests_pass_their_schema_and_play_back_the_same() {
         assert!(!faults(EVENT_SCHEMA, &line).is_empty(), "{line}");
     }
 }
+
+/// The whole way with the real rules and causes: a sampled sweep from the command line, and the tests that decide appended to it.
+#[test]
+fn the_command_runs_the_tests_of_a_recorded_session_and_appends_them() {
+    let place = crate::place::Place::new();
+    let sampled = SweepSettings { pairs: 1, ..settings(&[Pattern::Peer], &[4096, 16 << 20]) };
+    let (from, _) = lonely(&sampled);
+    let fabric = place.folder().join("machine.toml");
+    std::fs::write(&fabric, format!("{EIGHT_HOSTS}[[fault]]\nkind = \"slow\"\nfactor = 0.4\nfrom = {from}\n")).unwrap();
+    let (session, named) = (place.session().display().to_string(), fabric.display().to_string());
+    let run = |words: &[&str]| place.run(&mut place.toposcope(words), std::time::Duration::from_secs(60));
+    let sweep = ["--session", &session, "sweep", "--fabric", &named, "--pairs", "1", "--patterns", "peer", "--sizes", "4K,16M"];
+    run(&[&sweep[..], &["--repeats", "8"]].concat()).ended_with(0);
+    let before = read(&place.session()).unwrap().records.len();
+    let ran = run(&["diagnose", &session, "--json", "--run-tests=1"]);
+    // Something is slow: that is what the exit code says.
+    let told: serde_json::Value = serde_json::from_str(&ran.ended_with(1).stdout).unwrap();
+    assert!(ran.stderr.contains("test 1: measure") && ran.stderr.contains(&format!("it is what {from} sends")), "{}", ran.stderr);
+    let recorded = read(&place.session()).unwrap();
+    let tests = recorded.records[before..].iter().filter(|record| matches!(record.event, Event::TestDone { .. })).count();
+    assert_eq!(tests, 1);
+    assert_eq!(recorded.records.last().unwrap().event, Event::Closed);
+    let found = told["findings"].as_array().unwrap().iter().find(|own| own["told"].is_array()).unwrap();
+    assert_eq!((&found["shape"]["kind"], &found["suspects"][0]["cause"]), (&"slow_unit".into(), &"sender".into()), "{found:#}");
+    // Another machine's ranks have no place in it, and a calibration has none for tests.
+    let other = run(&["diagnose", &session, "--run-tests=1", "--fabric", "b70-8"]);
+    assert!(other.ended_with(2).stderr.contains("measured on"), "{}", other.stderr);
+    let calibration = format!("{session}/calibration.json");
+    let refused = run(&["diagnose", &calibration, "--run-tests=1"]);
+    assert!(refused.ended_with(2).stderr.contains("no session's folder"), "{}", refused.stderr);
+}
