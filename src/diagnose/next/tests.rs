@@ -284,7 +284,9 @@ fn only_whole_repeats_count() {
     samples.iter_mut().filter(|own| own.repeat == 0 && own.from == 2).for_each(|own| own.seconds = own.seconds.map(|own| 2.0 * own));
     let rest = weigh::outcome(&samples, 0, 2, BYTES).unwrap();
     assert!((rest.aggregate / (2.0 * 0.25 * 0.99 * USUAL) - 1.0).abs() < 1e-9, "{rest:?}");
-    samples.iter_mut().for_each(|own| own.warmup = true);
+    for sample in &mut samples {
+        sample.warmup = true;
+    }
     assert_eq!(weigh::outcome(&samples, 0, 2, BYTES), None);
 }
 
