@@ -39,8 +39,11 @@ fn command(test: &Test) -> Command {
     Command::RunTest { finding: "the one".to_owned(), test: test.clone() }
 }
 
+/// Of each size the times of its repeats.
+type Times = Vec<(u64, Vec<f64>)>;
+
 /// The numbers of all that the sweep measured.
-fn cells(model: &Model) -> Vec<(Cell, Vec<(u64, Vec<f64>)>)> {
+fn cells(model: &Model) -> Vec<(Cell, Times)> {
     let sizes = |sizes: &[toposcope::session::SizeCell]| sizes.iter().map(|size| (size.bytes, size.times())).collect();
     let mut all: Vec<_> = model.cells.iter().map(|(cell, own)| (cell, sizes(own))).collect();
     all.sort_by_key(|(cell, _)| *cell);
