@@ -331,12 +331,11 @@ fn run(
     if let Some(knowledge) = knowledge {
         conductor.know(knowledge);
     }
-    let tested = match mode {
-        Mode::Tests { count } => super::run_tests::all(global, &mut conductor, &recorder, &like, *count, &house.stderr),
-        _ => {
-            conductor.run(start, headless);
-            Ok(())
-        }
+    let tested = if let Mode::Tests { count } = mode {
+        super::run_tests::all(global, &mut conductor, &recorder, &like, *count, &house.stderr)
+    } else {
+        conductor.run(start, headless);
+        Ok(())
     };
     let blemished = conductor.blemished();
     let engine = conductor.into_engine();

@@ -27,7 +27,6 @@ use crate::units::format_ranks;
 ///
 /// Fails if there is no session at the path (a calibration has no place for tests), if it is written elsewhere, and if the ranks, hosts,
 /// group or fabric are not those that it was measured with.
-#[allow(dead_code, reason = "the command of the findings calls it")]
 pub(super) fn run(global: &Global, session: &Path, fabric: Option<&str>, count: usize, job: Option<Job>) -> Result<u8> {
     let mode = live::Mode::Tests { count };
     if let Some(job) = job.filter(|job| job.rank > 0) {

@@ -12,6 +12,7 @@ mod jobs;
 mod layering;
 mod made;
 mod netlab;
+mod next_tests;
 #[cfg(feature = "nvml")]
 mod nvml;
 mod place;

@@ -23,6 +23,25 @@ pub(super) struct PairFocus {
     pub rate: f64,
     /// what it should give, bytes per second
     pub usual: f64,
+    /// how much pairs of its class differ, relative
+    pub spread: f64,
+}
+
+/// Least and greatest spread that is reckoned with, relative: pairs of a class are not all alike.
+pub(super) const SPREAD: (f64, f64) = (0.05, 0.25);
+/// Pairs of a class that tell how alike they are.
+const LOOKED_AT: usize = 4096;
+
+/// Twice the standard deviation that the middle half of a class tells; of few a guess.
+fn spread(measured: &Measured, focus: &PairFocus) -> f64 {
+    let Some(class) = class(measured, focus.from, focus.to) else { return SPREAD.1 / 2.0 };
+    let step = (measured.peer.len() / LOOKED_AT).max(1);
+    let of = measured.peer.iter().step_by(step).filter(|pair| measured.class(pair) == class && pair.rate.is_finite());
+    let mut far: Vec<f64> = of.map(|pair| (pair.rate / class.usual).ln().abs()).collect();
+    if far.len() < 4 {
+        return SPREAD.1 / 2.0;
+    }
+    (2.0 * crate::fit::median(&mut far) / 0.6745).clamp(SPREAD.0, SPREAD.1)
 }
 
 impl PairFocus {
@@ -64,6 +83,14 @@ impl FanFocus {
 impl Focus {
     /// `None` if no transfer stands for the finding.
     pub fn of(measured: &Measured, finding: &Finding) -> Option<Self> {
+        let mut focus = Self::find(measured, finding)?;
+        if let Self::Pair(pair) = &mut focus {
+            pair.spread = spread(measured, pair);
+        }
+        Some(focus)
+    }
+
+    fn find(measured: &Measured, finding: &Finding) -> Option<Self> {
         let pair = |from, to| slow(measured, from, to).map(Self::Pair);
         match &finding.shape {
             &Shape::Asymmetry { from, to, rate, back } => {
@@ -128,26 +155,25 @@ fn slow(measured: &Measured, from: usize, to: usize) -> Option<PairFocus> {
     let usual = measured.class(pair).usual;
     let usual = if pair.expected.is_finite() && (usual.is_nan() || pair.rate > 0.8 * usual) { pair.expected } else { usual };
     let rate = if pair.rate.is_finite() { pair.rate } else { 0.0 };
-    (usual > 0.0).then_some(PairFocus { from, to, bytes: measured.bytes, rate, usual })
+    (usual > 0.0).then_some(PairFocus { from, to, bytes: measured.bytes, rate, usual, spread: SPREAD.1 })
 }
 
 /// A pair that was measured only beside others, by what is told of it.
 fn told(measured: &Measured, from: usize, to: usize, share: f64) -> Option<PairFocus> {
     let usual = usual(measured, from, to, measured.bytes)?;
-    Some(PairFocus { from, to, bytes: measured.bytes, rate: share * usual, usual })
+    Some(PairFocus { from, to, bytes: measured.bytes, rate: share * usual, usual, spread: SPREAD.1 })
 }
 
 /// The middle one of all slow pairs that belong to a finding; of those that it lights, if it does.
 fn typical(measured: &Measured, finding: &Finding, own: impl Fn(usize, usize) -> bool) -> Option<PairFocus> {
-    let lit: Vec<PairFocus> =
-        finding.cells.iter().filter(|&&(from, to)| own(from, to)).filter_map(|&(from, to)| slow(measured, from, to)).collect();
-    let mut all = lit;
+    let lit = finding.cells.iter().filter(|&&(from, to)| own(from, to));
+    let mut all: Vec<PairFocus> = lit.filter_map(|&(from, to)| slow(measured, from, to)).collect();
     if all.is_empty() {
         let of = measured.peer.iter().filter(|pair| own(pair.from as usize, pair.to as usize));
         all = of.filter_map(|pair| slow(measured, pair.from as usize, pair.to as usize)).collect();
     }
-    all.sort_by(|a, b| a.share().total_cmp(&b.share()));
-    (!all.is_empty()).then(|| all.swap_remove(all.len() / 2))
+    let middle = all.len() / 2;
+    (!all.is_empty()).then(|| all.select_nth_unstable_by(middle, |a, b| a.share().total_cmp(&b.share())).1.clone())
 }
 
 /// The pair of these ranks whose small messages take longest, as rates of the smallest size.
@@ -159,12 +185,13 @@ fn late(measured: &Measured, ranks: &[usize], class: u16) -> Option<PairFocus> {
     // Where all of a class are late, what other classes' latency is tells what is usual.
     let least = measured.classes.iter().map(|class| class.usual_small).filter(|&small| small > 0.0).fold(f64::INFINITY, f64::min);
     let usual = if usual.is_finite() && pair.small > 1.2 * usual { usual } else { least };
-    (usual.is_finite() && pair.small > 0.0).then_some(PairFocus {
+    (usual.is_finite() && pair.small > 0.0).then(|| PairFocus {
         from: pair.from as usize,
         to: pair.to as usize,
         bytes: measured.small_bytes,
         rate: bytes / pair.small,
         usual: bytes / usual,
+        spread: SPREAD.1,
     })
 }
 

@@ -25,6 +25,8 @@ use crate::sample::{MoverKind, Sample};
 use crate::topology::Level;
 use crate::units::format_gbps;
 use focus::Focus;
+use predict::Scenarios;
+use traits::{At, Traits};
 use weigh::Outcome;
 
 /// What kind of test.
@@ -127,9 +129,6 @@ pub fn settle(measured: &Measured, identified: &Identified, finding: &mut Findin
     for result in &own {
         take_in(measured, &focus, result, finding);
     }
-    if !own.is_empty() {
-        sharpen(measured, &focus, finding);
-    }
     let done: Vec<&Test> = own.iter().map(|result| &result.test).collect();
     finding.next = propose(measured, identified, &focus, &finding.suspects, &done);
 }
@@ -160,47 +159,88 @@ fn sort(suspects: &mut [Suspect]) {
     suspects.sort_by(|a, b| b.weight.total_cmp(&a.weight));
 }
 
-/// The likeliest cause, if it is beyond doubt.
-fn sure(suspects: &[Suspect]) -> Option<Cause> {
-    let all: f64 = suspects.iter().map(|suspect| suspect.weight).sum();
-    suspects.first().filter(|first| first.weight >= SURE * all).map(|first| first.cause)
-}
-
 /// Weigh the causes again by what came of a test.
 fn take_in(measured: &Measured, focus: &Focus, result: &TestResult, finding: &mut Finding) {
     let test = &result.test;
+    let mut follows = String::new();
     let outcomes: Vec<Option<Outcome>> =
         (0_u32..).zip(&test.sets).map(|(at, set)| weigh::outcome(&result.samples, at, set.len(), test.bytes)).collect();
     if let Some(usuals) = predict::usuals(measured, test) {
-        let predicted: Vec<Vec<(f64, f64)>> =
-            finding.suspects.iter().map(|suspect| predict::shares(measured, focus, test, &usuals, suspect.cause)).collect();
-        let seen = |shares: &[(f64, f64)], at: usize| {
-            let share = |own: Outcome| weigh::density(shares[at], own.noise, own.aggregate / usuals[at]);
-            outcomes[at].map_or(1.0, share)
-        };
-        let likely: Vec<f64> = predicted.iter().map(|shares| (0..outcomes.len()).map(|at| seen(shares, at)).product()).collect();
+        let foreseen: Vec<Scenarios> =
+            finding.suspects.iter().map(|suspect| predict::scenarios(measured, focus, test, &usuals, suspect.cause)).collect();
+        let likely: Vec<f64> = foreseen.iter().map(|own| weigh::likelihood(own, &outcomes, &usuals)).collect();
         let before: f64 = finding.suspects.iter().map(|suspect| suspect.weight).sum();
         let after: f64 = finding.suspects.iter().zip(&likely).map(|(suspect, likely)| suspect.weight * likely).sum();
-        let best = (0..likely.len()).max_by(|&a, &b| likely[a].total_cmp(&likely[b]));
-        for (number, suspect) in finding.suspects.iter_mut().enumerate() {
-            suspect.weight *= likely[number] * before / after;
-            let Some(best) = best.filter(|&best| likely[number] < CONTRADICTED * likely[best]) else { continue };
-            // The set that speaks loudest.
-            let ratio = |at: usize| seen(&predicted[number], at) / seen(&predicted[best], at);
-            let loudest = (0..outcomes.len()).min_by(|&a, &b| ratio(a).total_cmp(&ratio(b)));
-            if let Some((at, own)) = loudest.and_then(|at| outcomes[at].map(|own| (at, own))) {
-                let (low, high) = predicted[number][at];
-                let words = told::against(test, at, own.aggregate, (low * usuals[at], high * usuals[at]));
+        let best = likely.iter().copied().fold(0.0, f64::max);
+        // Whatever the cause: what is so in nearly all that is still likely.
+        let scenarios = finding.suspects.iter().zip(&foreseen).flat_map(|(suspect, own)| {
+            let weight = suspect.weight / own.len().max(1) as f64 / after;
+            own.iter().map(move |scenario| (weight, scenario))
+        });
+        let seen: Vec<(f64, Traits)> =
+            scenarios.map(|(weight, own)| (weight * weigh::of_scenario(own, &outcomes, &usuals), own.traits)).collect();
+        let foreseen_at_all = outcomes.iter().any(Option::is_some) && foreseen.iter().any(|own| fits(own, &outcomes, &usuals));
+        if foreseen_at_all {
+            follows =
+                sure(seen.iter().map(|&(weight, traits)| (weight, told::conclusion(measured, focus, test, traits)))).unwrap_or_default();
+            if test.kind == TestKind::SwapPartners
+                && let Some(Some(at)) = sure(seen.iter().map(|&(weight, traits)| (weight, traits.at)))
+            {
+                sharpen(measured, focus, finding, at);
+            }
+        }
+        for ((suspect, foreseen), likely) in finding.suspects.iter_mut().zip(&foreseen).zip(&likely) {
+            suspect.weight *= likely * before / after;
+            if *likely < CONTRADICTED * best
+                && let Some(words) = contradiction(test, foreseen, &outcomes, &usuals)
+            {
                 suspect.against = if suspect.against.is_empty() { words } else { format!("{}; {words}", suspect.against) };
             }
         }
         sort(&mut finding.suspects);
     }
-    finding.told.push(told::sentence(measured, focus, result, &outcomes, sure(&finding.suspects)));
+    finding.told.push(told::sentence(result, &outcomes, &follows));
+}
+
+/// What has nearly all of the weight, if one thing has.
+fn sure<T: PartialEq>(all: impl Iterator<Item = (f64, T)>) -> Option<T> {
+    let mut sums: Vec<(f64, T)> = Vec::new();
+    for (weight, what) in all {
+        match sums.iter_mut().find(|(_, known)| *known == what) {
+            Some((sum, _)) => *sum += weight,
+            None => sums.push((weight, what)),
+        }
+    }
+    let whole: f64 = sums.iter().map(|(sum, _)| sum).sum();
+    sums.into_iter().find(|(sum, _)| *sum >= SURE * whole).map(|(_, what)| what)
+}
+
+/// True if a scenario of a cause holds what was seen of every set, its noise allowed for.
+fn fits(foreseen: &Scenarios, outcomes: &[Option<Outcome>], usuals: &[f64]) -> bool {
+    let near = |at: usize, (low, high): (f64, f64)| {
+        outcomes[at].is_none_or(|own| {
+            let (share, wide) = (own.aggregate / usuals[at], (4.0 * own.noise).exp());
+            share * wide >= low && share <= high * wide
+        })
+    };
+    foreseen.iter().any(|scenario| scenario.sets.iter().enumerate().all(|(at, &range)| near(at, range)))
+}
+
+/// What a cause foresaw otherwise: the set that is farthest from all of its scenarios.
+fn contradiction(test: &Test, foreseen: &Scenarios, outcomes: &[Option<Outcome>], usuals: &[f64]) -> Option<String> {
+    let far = |at: usize, own: Outcome| {
+        let share = own.aggregate / usuals[at];
+        let of = |(low, high): (f64, f64)| (low / share).ln().max((share / high).ln()) / own.noise;
+        foreseen.iter().map(|scenario| of(scenario.sets[at])).fold(f64::INFINITY, f64::min)
+    };
+    let seen = outcomes.iter().enumerate().filter_map(|(at, own)| own.map(|own| (at, own)));
+    let (at, own) = seen.max_by(|&(a, one), &(b, other)| far(a, one).total_cmp(&far(b, other)))?;
+    let (low, high) = predict::hull(foreseen, at);
+    Some(told::against(test, at, own.aggregate, (low * usuals[at], high * usuals[at])))
 }
 
 /// What was open is said as what it is, once it is known whose fault it is.
-fn sharpen(measured: &Measured, focus: &Focus, finding: &mut Finding) {
+fn sharpen(measured: &Measured, focus: &Focus, finding: &mut Finding, at: At) {
     let (&Shape::SlowUntold { from, to, share }, Focus::Pair(pair)) = (&finding.shape, focus) else { return };
     let of = format!("{} of {} GB/s", format_gbps(pair.rate), format_gbps(pair.usual));
     let mut one = |rank: usize, ways: Ways, does: &str| {
@@ -209,11 +249,11 @@ fn sharpen(measured: &Measured, focus: &Focus, finding: &mut Finding) {
             finding.title = format!("what rank {rank} {does} is slow: {of}");
         }
     };
-    match sure(&finding.suspects) {
-        Some(Cause::Sender) => one(from, Ways::Sends, "sends"),
-        Some(Cause::Receiver) => one(to, Ways::Receives, "receives"),
-        Some(Cause::Way) => finding.shape = Shape::SlowPair { from, to, share },
-        _ => {}
+    match at {
+        At::Sender => one(from, Ways::Sends, "sends"),
+        At::Receiver => one(to, Ways::Receives, "receives"),
+        At::Way => finding.shape = Shape::SlowPair { from, to, share },
+        At::End | At::Beside => {}
     }
 }
 
@@ -246,24 +286,22 @@ fn propose(measured: &Measured, identified: &Identified, focus: &Focus, suspects
 /// How much of the doubt between the leading causes a test would resolve, 0 to 1, and the test.
 fn weighed(measured: &Measured, focus: &Focus, leading: &[&Suspect], test: Test, scatter: f64) -> Option<(f64, Next)> {
     let usual = predict::usuals(measured, &test)?;
-    let predictions: Vec<Prediction> = leading
-        .iter()
-        .map(|suspect| Prediction { cause: suspect.cause, shares: predict::shares(measured, focus, &test, &usual, suspect.cause) })
-        .collect();
+    let foreseen: Vec<Scenarios> =
+        leading.iter().map(|suspect| predict::scenarios(measured, focus, &test, &usual, suspect.cause)).collect();
     let noise = weigh::noise(scatter, test.repeats as usize);
     let (mut told, mut doubt) = (0.0, 0.0);
-    for (at, one) in predictions.iter().enumerate() {
-        for (other, another) in predictions.iter().enumerate().skip(at + 1) {
+    for (at, one) in foreseen.iter().enumerate() {
+        for (other, another) in foreseen.iter().enumerate().skip(at + 1) {
             let both = leading[at].weight * leading[other].weight;
-            let sets = one.shares.iter().zip(&another.shares);
-            let common: f64 = sets.map(|(&one, &other)| weigh::common(one, other, noise)).product();
-            told += both * (1.0 - common);
+            told += both * (1.0 - weigh::common(one, another, noise));
             doubt += both;
         }
     }
-    let slowest: Vec<f64> = (0..usual.len())
-        .map(|at| predictions.iter().map(|own| (own.shares[at].0 * own.shares[at].1).sqrt()).fold(f64::INFINITY, f64::min))
-        .collect();
+    let shares = |own: &Scenarios| (0..usual.len()).map(|at| predict::hull(own, at)).collect::<Vec<_>>();
+    let predictions = leading.iter().zip(&foreseen).map(|(suspect, own)| Prediction { cause: suspect.cause, shares: shares(own) });
+    let predictions: Vec<Prediction> = predictions.collect();
+    let slowest: Vec<f64> =
+        (0..usual.len()).map(|at| predictions.iter().map(|own| own.shares[at].0).fold(f64::INFINITY, f64::min)).collect();
     let seconds = plan::seconds(&test, &usual, &slowest);
     let cannot = match test.kind {
         TestKind::OtherMemory => "no mover here moves device memory".to_owned(),

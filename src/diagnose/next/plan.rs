@@ -112,12 +112,12 @@ fn partners(measured: &Measured, focus: &PairFocus) -> Vec<(usize, usize)> {
     let new = |a, b| super::focus::usual(measured, a, b, focus.bytes).is_some();
     let mut swap = Vec::new();
     if sends[from].0 < KNOWN {
-        let receiver = best(to, &|rank| (alike(from, rank), receives[rank].1 > 0.9, apart(rank, to)));
-        swap.extend(receiver.map(|rank| (from, rank)));
+        let other = best(to, &|rank| (alike(from, rank), receives[rank].1 > 0.9, apart(rank, to)));
+        swap.extend(other.map(|rank| (from, rank)));
     }
     if receives[to].0 < KNOWN {
-        let sender = best(from, &|rank| (alike(rank, to), sends[rank].1 > 0.9, apart(rank, from)));
-        swap.extend(sender.map(|rank| (rank, to)));
+        let other = best(from, &|rank| (alike(rank, to), sends[rank].1 > 0.9, apart(rank, from)));
+        swap.extend(other.map(|rank| (rank, to)));
     }
     swap.retain(|&(a, b)| new(a, b));
     swap

@@ -1,15 +1,13 @@
 //! What each cause predicts of each set of a test, as shares of what is usual there.
 
 use super::super::{Cause, Measured};
-use super::focus::{FanFocus, Focus, PairFocus, usual};
-use super::traits::{At, Shared, Traits, of};
+use super::focus::{FanFocus, Focus, PairFocus, class, usual};
+use super::traits::{At, Shared, Traits, of as of_cause};
 use super::{Test, TestKind};
 use crate::topology::Level;
 
-/// Least and greatest relative width of a prediction either way: pairs of a class are not all alike.
-const SPREAD: (f64, f64) = (0.05, 0.25);
-/// Pairs of a class that tell how alike they are.
-const LOOKED_AT: usize = 4096;
+/// How much fans of equal flows differ, relative.
+const FANS: f64 = 0.1;
 /// How much less another mover may give by itself.
 const OTHER_MOVER: f64 = 0.3;
 /// Share of its usual time that a message may be latency, where no small messages tell.
@@ -35,7 +33,7 @@ fn alone(measured: &Measured, from: usize, to: usize, bytes: u64) -> Option<f64>
     }
 }
 
-/// All that a cause may predict.
+/// What a single transfer may do.
 #[derive(Debug, Clone, Copy)]
 struct Range {
     /// as slow as it was seen
@@ -51,170 +49,175 @@ impl Range {
         Self { slow: ((low / wide).max(1e-3), high * wide), usual: (1.0 / wide, wide) }
     }
 
-    fn of(self, slow: Option<bool>) -> (f64, f64) {
-        match slow {
-            Some(true) => self.slow,
-            Some(false) => self.usual,
-            None => (self.slow.0.min(self.usual.0), self.usual.1.max(self.slow.1)),
-        }
+    const fn of(self, slow: bool) -> (f64, f64) {
+        if slow { self.slow } else { self.usual }
     }
 }
 
-/// What a cause predicts, from and to, of each set.
-pub(super) fn shares(measured: &Measured, focus: &Focus, test: &Test, usuals: &[f64], cause: Cause) -> Vec<(f64, f64)> {
-    let traits = of(cause);
-    let sets = test.sets.iter().zip(usuals).enumerate();
+/// How a test may come out.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Scenario {
+    /// what would be so
+    pub traits: Traits,
+    /// of each set the shares from and to
+    pub sets: Vec<(f64, f64)>,
+}
+
+/// All that a cause leaves open, each alike likely.
+pub(super) type Scenarios = Vec<Scenario>;
+
+/// What a cause foresees of a test.
+pub(super) fn scenarios(measured: &Measured, focus: &Focus, test: &Test, usuals: &[f64], cause: Cause) -> Scenarios {
+    let sets = || test.sets.iter().map(Vec::as_slice).zip(usuals.iter().copied()).enumerate();
     match focus {
         Focus::Pair(focus) => {
-            let spread = spread(measured, focus);
-            sets.map(|(at, (set, &usual))| pair(measured, focus, test, (at, set, usual), traits, spread)).collect()
+            let of = |traits: Traits| {
+                let each = sets().map(|(at, (set, usual))| pair(measured, focus, test, (at, set, usual), traits));
+                Scenario { traits, sets: each.collect() }
+            };
+            settled(of_cause(cause), test.kind).into_iter().map(of).collect()
         }
-        Focus::Fan(focus) => sets.map(|(_, (set, &usual))| fan(measured, focus, set, usual, traits)).collect(),
+        Focus::Fan(focus) => {
+            let traits = of_cause(cause);
+            let of = |slow: bool| {
+                let each = sets().map(|(_, (set, usual))| fan(measured, focus, set, usual, traits, slow));
+                Scenario { traits, sets: each.collect() }
+            };
+            let (one, other) = (of(true), of(false));
+            if one == other { vec![one] } else { vec![one, other] }
+        }
     }
 }
 
+/// The least and the greatest of all scenarios.
+pub(super) fn hull(scenarios: &Scenarios, at: usize) -> (f64, f64) {
+    let all = scenarios.iter().map(|scenario| scenario.sets[at]);
+    all.fold((f64::INFINITY, 0.0), |(low, high), own| (f64::min(low, own.0), f64::max(high, own.1)))
+}
+
+/// Every way in which the traits that a kind of test asks about can be, where a cause leaves them open.
+fn settled(traits: Traits, kind: TestKind) -> Vec<Traits> {
+    let both = |open: Option<bool>| open.map_or_else(|| vec![Some(true), Some(false)], |told| vec![Some(told)]);
+    let places = match (kind, traits.at) {
+        (TestKind::SwapPartners, None) => vec![At::Sender, At::Receiver, At::Way],
+        (TestKind::SwapPartners, Some(At::End)) => vec![At::Sender, At::Receiver],
+        (TestKind::UnderLoad, None) => vec![At::Way, At::Beside],
+        (_, at) => vec![at.unwrap_or(At::Way)],
+    };
+    let all = places.into_iter().map(|at| Traits { at: Some(at), ..traits });
+    let all = all.flat_map(|own| both(own.passing).into_iter().map(move |passing| Traits { passing, ..own }));
+    match kind {
+        TestKind::Reverse => {
+            all.flat_map(|own| both(own.both_ways).into_iter().map(move |both_ways| Traits { both_ways, ..own })).collect()
+        }
+        TestKind::Depth => all.flat_map(|own| both(own.latency).into_iter().map(move |latency| Traits { latency, ..own })).collect(),
+        TestKind::OtherMover => all.flat_map(|own| both(own.mover).into_iter().map(move |mover| Traits { mover, ..own })).collect(),
+        TestKind::OtherMemory => all.flat_map(|own| both(own.device).into_iter().map(move |device| Traits { device, ..own })).collect(),
+        _ => all.collect(),
+    }
+}
+
+/// One set of a test of a slow transfer, under traits that leave nothing open.
 fn pair(
     measured: &Measured,
     focus: &PairFocus,
     test: &Test,
     (at, set, usual): (usize, &[(usize, usize)], f64),
     traits: Traits,
-    spread: f64,
 ) -> (f64, f64) {
     // What is slow may give the same share of what is usual elsewhere, or the same rate.
     let each = usual / set.len() as f64;
     let (share, same) = (focus.share(), (focus.rate / each).max(1e-3));
-    let range = Range::new((share.min(same), share.max(same).min(1.0)), spread);
-    let passing = traits.passing == Some(true);
-    let lasting = traits.passing == Some(false);
-    // A cause that comes and goes may have gone; where that is open, slow is open, too.
-    let when = |slow: Option<bool>| match slow {
-        Some(true) if passing => Some(false),
-        Some(true) if !lasting => None,
-        other => other,
-    };
+    let range = Range::new((share.min(same), share.max(same).min(1.0)), focus.spread);
+    let (lasts, told) = (traits.passing != Some(true), |open: Option<bool>| open == Some(true));
     let itself = set == [(focus.from, focus.to)];
     match test.kind {
-        TestKind::SwapPartners if !itself => {
-            let (sends, receives) = (set.iter().any(|own| own.0 == focus.from), set.iter().any(|own| own.1 == focus.to));
-            let slow = match traits.at {
-                Some(At::Sender) => Some(sends),
-                Some(At::Receiver) => Some(receives),
-                Some(At::Way | At::Beside) => Some(false),
-                Some(At::End) | None => None,
-            };
-            range.of(when(slow))
-        }
-        TestKind::Reverse => range.of(when(traits.both_ways)),
-        TestKind::UnderLoad if itself => range.of(when(traits.at.map(|at| at != At::Beside))),
+        TestKind::SwapPartners if !itself => range.of(lasts
+            && match traits.at {
+                Some(At::Sender) => set.iter().any(|own| own.0 == focus.from),
+                Some(At::Receiver) => set.iter().any(|own| own.1 == focus.to),
+                _ => false,
+            }),
+        TestKind::Reverse => range.of(lasts && told(traits.both_ways)),
+        TestKind::UnderLoad if itself => range.of(lasts && traits.at != Some(At::Beside)),
         TestKind::UnderLoad => {
             // Flows that divide a link also slow the others of the set, down to what the last one gets.
-            let (low, high) = range.of(when(Some(true)));
+            let (low, high) = range.of(lasts);
             (low * if traits.at == Some(At::Beside) { 0.8 } else { 1.0 }, high)
         }
         TestKind::Depth => {
             let window = f64::from(test.windows.get(at).copied().unwrap_or(1));
-            depth(measured, focus, window, traits, spread, when(Some(true)))
+            depth(measured, focus, window, lasts.then(|| told(traits.latency)))
         }
         TestKind::OtherMover => {
-            let (low, high) = range.of(when(traits.mover.map(|mover| !mover)));
+            let (low, high) = range.of(lasts && !told(traits.mover));
             (low / (1.0 + OTHER_MOVER), high * (1.0 + OTHER_MOVER))
         }
-        TestKind::OtherMemory => range.of(when(traits.device.map(|device| !device))),
-        TestKind::SwapPartners | TestKind::OtherPeers | TestKind::Again => range.of(when(Some(true))),
+        TestKind::OtherMemory => range.of(lasts && !told(traits.device)),
+        TestKind::SwapPartners | TestKind::OtherPeers | TestKind::Again => range.of(lasts),
     }
 }
 
-/// So many messages at a time: latency is paid once, whatever takes longer for every message is paid for each.
-fn depth(measured: &Measured, focus: &PairFocus, window: f64, traits: Traits, spread: f64, slow: Option<bool>) -> (f64, f64) {
-    let wide = 1.0 + spread;
-    let (one, late) = (1.0, 1.0 / focus.share());
+/// So many messages at a time: latency is paid once, whatever takes longer for every message is paid for each. `slow`: by latency, or
+/// by what each takes; `None` if it is slow no more.
+fn depth(measured: &Measured, focus: &PairFocus, window: f64, slow: Option<bool>) -> (f64, f64) {
+    let late = 1.0 / focus.share();
     // In units of the usual time of a message: what its bytes take at least, and its latency at most.
-    let bytes_alone = super::focus::class(measured, focus.from, focus.to).map_or(f64::NAN, |class| match focus.bytes == measured.bytes {
-        true => 1.0 - class.usual_small * focus.usual / focus.bytes as f64,
-        false => focus.usual / class.usual,
+    let bytes_alone = class(measured, focus.from, focus.to).map_or(f64::NAN, |class| {
+        if focus.bytes == measured.bytes { 1.0 - class.usual_small * focus.usual / focus.bytes as f64 } else { focus.usual / class.usual }
     });
     let told = measured.bytes > measured.small_bytes && bytes_alone > 0.0 && bytes_alone < 1.0;
-    let (least_gap, most_latency) = if told { (bytes_alone, one - bytes_alone) } else { (one - LATENCY, LATENCY) };
-    let latency = (window / (late + (window - 1.0) * one), window / (late + (window - 1.0) * least_gap));
-    let each = (window / (window * late), window / (most_latency + window * (late - most_latency).max(least_gap)));
-    let usual = (1.0, window / (one + (window - 1.0) * least_gap));
-    let of = |slow: Option<bool>| match slow {
-        Some(true) => latency,
-        Some(false) => each,
-        None => (each.0.min(latency.0), latency.1.max(each.1)),
-    };
+    let (least, latency) = if told { (bytes_alone, 1.0 - bytes_alone) } else { (1.0 - LATENCY, LATENCY) };
     let (low, high) = match slow {
-        Some(true) => of(traits.latency),
-        Some(false) => usual,
-        None => (of(traits.latency).0, usual.1.max(of(traits.latency).1)),
+        Some(true) => (window / (late + window - 1.0), window / (late + (window - 1.0) * least)),
+        Some(false) => (1.0 / late, window / (latency + window * (late - latency))),
+        None => (1.0, window / (1.0 + (window - 1.0) * least)),
     };
+    let wide = 1.0 + focus.spread;
     (low / wide, high * wide)
 }
 
-fn fan(measured: &Measured, focus: &FanFocus, set: &[(usize, usize)], usual: f64, traits: Traits) -> (f64, f64) {
-    let spread = SPREAD.0 + 0.05;
+/// One set of a test of a fan. `slow`: what it is where a cause leaves that open.
+fn fan(measured: &Measured, focus: &FanFocus, set: &[(usize, usize)], usual: f64, traits: Traits, slow: bool) -> (f64, f64) {
     let n = set.len() as f64;
     let seen = (focus.aggregate / usual).min(1.0);
-    let range = Range::new((seen, seen), spread);
+    let open = Range::new((seen, seen), FANS).of(slow);
+    let about = |low: f64, high: f64| Range::new((low, high), FANS).slow;
     let beyond = |root: usize, peer: usize, level: Level| !measured.units.together(level, root, peer);
     let crossing = |flows: &[(usize, usize)], level| {
         flows.iter().filter_map(|&flow| focus.peer(flow)).filter(|&peer| beyond(focus.root, peer, level)).count() as f64
     };
     let own = focus.flows(&focus.peers);
     match traits.shared {
-        Some(Shared::Root) => range.slow,
+        Some(Shared::Root) => about(seen, seen),
         Some(Shared::Turns) => {
             let turns = |flows: &[(usize, usize)]| {
                 let each = flows.iter().map(|&(from, to)| alone(measured, from, to, focus.bytes).map(|rate| 1.0 / rate));
                 each.sum::<Option<f64>>().map(|seconds| flows.len() as f64 / seconds)
             };
-            match (turns(set), turns(&own)) {
-                (Some(here), Some(there)) => {
-                    let share = (focus.aggregate * here / there / usual).min(1.0);
-                    Range::new((share, share), spread).slow
-                }
-                _ => range.of(None),
-            }
+            turns(set).zip(turns(&own)).map_or(open, |(here, there)| {
+                let share = (focus.aggregate * here / there / usual).min(1.0);
+                about(share, share)
+            })
         }
         Some(Shared::Border(level)) => {
             let (before, now) = (crossing(&own, level), crossing(set, level));
             if before == 0.0 {
-                range.of(None)
-            } else if now == 0.0 {
-                // Nothing crosses it any more: the root takes more than was seen, how much more is open.
-                (seen.sqrt(), range.usual.1)
-            } else {
-                let share = (focus.aggregate * before / own.len() as f64 * n / now / usual).min(1.0);
-                Range::new((share, share), spread).slow
+                return open;
             }
+            // As much crosses it as did; where fewer cross, others fill up, until the root takes no more: how much that is, is open.
+            let most = if now == 0.0 { 1.0 } else { (focus.aggregate * before / own.len() as f64 * n / now / usual).min(1.0) };
+            about(if most > seen { (seen * most).sqrt() } else { most }, most)
         }
-        Some(Shared::Member) => {
-            let known = |flow: &&(usize, usize)| own.contains(flow);
-            let kept = set.iter().filter(known).count();
-            if kept == 0 {
-                range.usual
-            } else if kept == own.len() {
-                // All wait for the slow one, as they did.
+        Some(Shared::Member) => match set.iter().filter(|flow| own.contains(flow)).count() {
+            0 => about(1.0, 1.0),
+            // All wait for the slow one, as they did.
+            kept if kept == own.len() => {
                 let share = (focus.aggregate * n / own.len() as f64 / usual).min(1.0);
-                Range::new((share, share), spread).slow
-            } else {
-                range.of(None)
+                about(share, share)
             }
-        }
-        None => range.of(None),
+            _ => open,
+        },
+        None => open,
     }
-}
-
-/// How much pairs of the focus' class differ, relative: twice the standard deviation that their middle half tells.
-fn spread(measured: &Measured, focus: &PairFocus) -> f64 {
-    let Some(class) = measured.peer.get(focus.from, focus.to).map(|pair| pair.class) else { return SPREAD.1 / 2.0 };
-    let usual = measured.classes[usize::from(class)].usual;
-    let step = (measured.peer.len() / LOOKED_AT).max(1);
-    let of = measured.peer.iter().step_by(step).filter(|pair| pair.class == class && pair.rate.is_finite());
-    let mut far: Vec<f64> = of.map(|pair| (pair.rate / usual).ln().abs()).collect();
-    if far.len() < 4 {
-        return SPREAD.1 / 2.0;
-    }
-    (2.0 * crate::fit::median(&mut far) / 0.6745).clamp(SPREAD.0, SPREAD.1)
 }

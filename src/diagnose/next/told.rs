@@ -1,8 +1,8 @@
 //! What a test has told, in sentences.
 
-use super::super::{Cause, Measured};
+use super::super::Measured;
 use super::focus::Focus;
-use super::traits::{At, Shared, of};
+use super::traits::{At, Shared, Traits};
 use super::weigh::Outcome;
 use super::{Test, TestKind, TestResult};
 use crate::topology::Level;
@@ -31,31 +31,27 @@ pub(super) fn set(test: &Test, at: usize) -> String {
     }
 }
 
-/// The figures, and what follows if the likeliest cause is beyond doubt.
-pub(super) fn sentence(
-    measured: &Measured,
-    focus: &Focus,
-    result: &TestResult,
-    outcomes: &[Option<Outcome>],
-    sure: Option<Cause>,
-) -> String {
+/// The figures, and what follows; empty if nothing does.
+pub(super) fn sentence(result: &TestResult, outcomes: &[Option<Outcome>], follows: &str) -> String {
     let seen = outcomes.iter().enumerate().filter_map(|(at, own)| own.map(|own| (at, own.aggregate)));
-    let figures: Vec<String> = seen.map(|(at, rate)| format!("{} {}", set(&result.test, at), format_gbps(rate))).collect();
+    let mut figures: Vec<String> = seen.map(|(at, rate)| format!("{} gives {}", set(&result.test, at), format_gbps(rate))).collect();
+    for later in figures.iter_mut().skip(1) {
+        *later = later.replacen(" gives ", " ", 1);
+    }
     let failed = if result.reason.is_empty() { String::new() } else { format!("a test failed ({}): {}", result.test.say, result.reason) };
     if figures.is_empty() {
         return if failed.is_empty() { format!("a test brought nothing ({})", result.test.say) } else { failed };
     }
-    let follows = match sure.map(|cause| conclusion(measured, focus, &result.test, cause)) {
-        Some(words) if !words.is_empty() => format!(": {words}"),
-        _ => ": that does not decide it".to_owned(),
-    };
+    let follows = if follows.is_empty() { "that does not decide it" } else { follows };
     let failed = if failed.is_empty() { failed } else { format!("; {failed}") };
-    format!("{} GB/s{follows}{failed}", figures.join(", "))
+    format!("{} GB/s: {follows}{failed}", figures.join(", "))
 }
 
-/// What a cause means, as a test of this kind shows it.
-fn conclusion(measured: &Measured, focus: &Focus, test: &Test, cause: Cause) -> String {
-    let traits = of(cause);
+/// What is so, as a test of this kind shows it.
+pub(super) fn conclusion(measured: &Measured, focus: &Focus, test: &Test, traits: Traits) -> String {
+    if traits.passing == Some(true) && matches!(focus, Focus::Pair(_)) {
+        return "it has passed".to_owned();
+    }
     match (focus, test.kind) {
         (Focus::Fan(fan), _) => {
             let root = fan.root;
@@ -103,11 +99,7 @@ fn conclusion(measured: &Measured, focus: &Focus, test: &Test, cause: Cause) -> 
             Some(false) => "host memory is as slow".to_owned(),
             None => String::new(),
         },
-        (_, TestKind::Again) => match traits.passing {
-            Some(true) => "it has passed".to_owned(),
-            Some(false) => "it lasts".to_owned(),
-            None => String::new(),
-        },
+        (_, TestKind::Again) => "it lasts".to_owned(),
         (_, TestKind::OtherPeers) => String::new(),
     }
 }

@@ -2,14 +2,13 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
+use super::predict::{Scenario, Scenarios};
 use crate::sample::{Sample, Status};
 
 /// How much of any outcome comes from nothing that a cause foresees.
 const STRAY: f64 = 0.01;
 /// Logarithms of the shares between which outcomes lie.
 const RANGE: (f64, f64) = (-7.0, 3.0);
-/// Steps of that range at which predictions are compared.
-const STEPS: usize = 500;
 /// Least noise of a median: clocks and the moment's luck.
 const LEAST_NOISE: f64 = 0.01;
 /// Standard deviation of a median over that of a mean, √(π/2).
@@ -29,17 +28,31 @@ pub(super) fn density((low, high): (f64, f64), noise: f64, outcome: f64) -> f64 
     (1.0 - STRAY) * inside + STRAY / (RANGE.1 - RANGE.0)
 }
 
-/// How much two predictions have in common: 1 for the same, 0 for none (Bhattacharyya's coefficient).
-pub(super) fn common(one: (f64, f64), other: (f64, f64), noise: f64) -> f64 {
-    if one == other {
-        return 1.0;
-    }
-    let step = (RANGE.1 - RANGE.0) / STEPS as f64;
-    let at = |number: usize| (RANGE.0 + (number as f64 + 0.5) * step).exp();
-    // A step must not jump over a peak.
-    let noise = noise.max(step);
-    let sum: f64 = (0..STEPS).map(at).map(|x| (density(one, noise, x) * density(other, noise, x)).sqrt()).sum();
-    (sum * step).min(1.0)
+/// How likely outcomes are under a cause; sets without one tell nothing.
+pub(super) fn likelihood(scenarios: &Scenarios, outcomes: &[Option<Outcome>], usuals: &[f64]) -> f64 {
+    scenarios.iter().map(|scenario| of_scenario(scenario, outcomes, usuals)).sum::<f64>() / scenarios.len().max(1) as f64
+}
+
+/// The same of one scenario.
+pub(super) fn of_scenario(scenario: &Scenario, outcomes: &[Option<Outcome>], usuals: &[f64]) -> f64 {
+    let one = |at: usize, range: (f64, f64)| outcomes[at].map_or(1.0, |own| density(range, own.noise, own.aggregate / usuals[at]));
+    scenario.sets.iter().enumerate().map(|(at, &range)| one(at, range)).product()
+}
+
+/// How much two causes have in common before a test: 1 if they foresee the same of every set, near 0 if any set will tell them apart
+/// (Bhattacharyya's coefficient, as if each prediction were normal; of several scenarios at most this).
+pub(super) fn common(one: &Scenarios, other: &Scenarios, noise: f64) -> f64 {
+    let of_set = |a: (f64, f64), b: (f64, f64)| {
+        let normal = |(low, high): (f64, f64)| {
+            let (low, high) = (low.ln(), high.ln());
+            (f64::midpoint(low, high), (high - low).powi(2) / 12.0 + noise * noise)
+        };
+        let ((at, own), (there, theirs)) = (normal(a), normal(b));
+        (2.0 * (own * theirs).sqrt() / (own + theirs)).sqrt() * (-(at - there).powi(2) / (4.0 * (own + theirs))).exp()
+    };
+    let all = |a: &Scenario, b: &Scenario| a.sets.iter().zip(&b.sets).map(|(&a, &b)| of_set(a, b)).product::<f64>();
+    let both = one.iter().flat_map(|a| other.iter().map(move |b| all(a, b)));
+    (both.sum::<f64>() / ((one.len() * other.len()) as f64).sqrt()).min(1.0)
 }
 
 /// What came of one set.
