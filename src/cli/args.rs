@@ -157,7 +157,12 @@ pub enum Commands {
         socket: Option<PathBuf>,
     },
     /// Open a recorded session, with the time slider
-    Open { session: PathBuf },
+    Open {
+        session: PathBuf,
+        /// Another session or calibration: the screen shows what changed since
+        #[arg(long, value_name = "SESSION|CAL")]
+        against: Option<PathBuf>,
+    },
     /// Tell what every rank sits on, and what its host is made of
     Discover {
         /// Print JSON
@@ -195,9 +200,12 @@ pub enum Commands {
         /// Tab of the picture: topology, sweep, matrix, fits, fans, findings or session
         #[arg(long, default_value = "matrix")]
         tab: String,
-        /// Metric of the picture: bandwidth, `share_of_expected`, time, asymmetry, duplex (ratio) or spread
+        /// Metric of the picture: bandwidth, `share_of_expected`, time, asymmetry, duplex (ratio), spread, or change (with --against)
         #[arg(long, default_value = "bandwidth")]
         metric: String,
+        /// Another session or calibration: the picture shows what changed since
+        #[arg(long, value_name = "SESSION|CAL")]
+        against: Option<PathBuf>,
         /// Message size of the picture (default: the largest that all pairs have)
         #[arg(long)]
         size: Option<String>,

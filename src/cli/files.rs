@@ -18,6 +18,7 @@ pub(super) struct Wanted {
     pub(super) out: PathBuf,
     pub(super) tab: String,
     pub(super) metric: String,
+    pub(super) against: Option<PathBuf>,
     pub(super) size: Option<String>,
     pub(super) cells: String,
     pub(super) chunk: String,
@@ -88,7 +89,9 @@ fn picture(global: &super::args::Global, model: &Model, wanted: &Wanted) -> Resu
         "asymmetry" => Metric::Asymmetry,
         "duplex" => Metric::DuplexRatio,
         "spread" => Metric::Spread,
-        other => bail!("--metric: {other:?} is not one of bandwidth, time, asymmetry, duplex, spread, share_of_expected"),
+        "change" if wanted.against.is_none() => bail!("--metric change: name the session that is compared with (--against)"),
+        "change" => Metric::Change,
+        other => bail!("--metric: {other:?} is not one of bandwidth, time, asymmetry, duplex, spread, share_of_expected, change"),
     };
     let cells = wanted.cells.split_once('x').and_then(|(w, h)| Some((w.trim().parse().ok()?, h.trim().parse().ok()?)));
     let Some((width, height)) = cells.filter(|&(w, h): &(u16, u16)| (60..=500).contains(&w) && (18..=300).contains(&h)) else {
@@ -102,7 +105,13 @@ fn picture(global: &super::args::Global, model: &Model, wanted: &Wanted) -> Resu
         bail!("--tab: {:?} is not one of {}", wanted.tab, names.join(", "));
     };
     let mut ui = Ui::new(tab, &settings, movers);
-    ui.matrix.metric = metric;
+    let against = wanted.against.as_deref().map(load).transpose().context("--against")?;
+    if against.is_some() {
+        ui.compare();
+    }
+    if against.is_none() || metric != Metric::Bandwidth {
+        ui.matrix.metric = metric;
+    }
     if let Some(text) = &wanted.size {
         let bytes = crate::units::parse_size(text).context("--size")?;
         if !model.cells.sizes().contains(&bytes) {
@@ -112,13 +121,13 @@ fn picture(global: &super::args::Global, model: &Model, wanted: &Wanted) -> Resu
         ui.matrix.size = Some(bytes);
     }
     let look = super::look::look(global, crate::ramp::Level::TrueColor)?;
-    let canvas = picture(model, &ui, &look, &super::efficiency::table(global)?, width, height);
+    let canvas = picture(model, &ui, &look, &super::efficiency::table(global)?, (width, height), against);
     Ok(export::svg::svg(&canvas, &format!("toposcope {}", model.header.name)))
 }
 
 /// Open a recorded session on this terminal.
 #[cfg(feature = "tui")]
-pub(super) fn open(global: &super::args::Global, session: &Path) -> Result<u8> {
+pub(super) fn open(global: &super::args::Global, session: &Path, against: Option<&Path>) -> Result<u8> {
     use crate::tui::{Drained, Feed, Mode};
 
     struct Replay(Vec<crate::session::Record>);
@@ -136,12 +145,13 @@ pub(super) fn open(global: &super::args::Global, session: &Path) -> Result<u8> {
     }
 
     let recorded = store::read(session)?;
+    let against = against.map(load).transpose().context("--against")?;
     let settings = recorded.header.settings.clone();
     let movers = vec![settings.mover];
-    super::watch::screen::alone(global, recorded.header, Box::new(Replay(recorded.records)), settings, movers)
+    super::watch::screen::alone(global, recorded.header, Box::new(Replay(recorded.records)), (settings, movers), against)
 }
 
 #[cfg(not(feature = "tui"))]
-pub(super) fn open(_: &super::args::Global, _: &Path) -> Result<u8> {
+pub(super) fn open(_: &super::args::Global, _: &Path, _: Option<&Path>) -> Result<u8> {
     bail!("this program was built without the screen (feature tui)")
 }

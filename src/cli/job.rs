@@ -130,7 +130,7 @@ pub(super) fn attach(global: &Global, socket: Option<&Path>) -> Result<u8> {
         EngineKind::Sim => &[crate::sample::MoverKind::Simulated],
     };
     let settings = header.settings.clone();
-    super::watch::screen::alone(global, header, Box::new(Attached(client)), settings, movers.to_vec())
+    super::watch::screen::alone(global, header, Box::new(Attached(client)), (settings, movers.to_vec()), None)
 }
 
 #[cfg(not(feature = "tui"))]

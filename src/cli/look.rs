@@ -81,6 +81,7 @@ pub(super) fn setup(
         settings,
         movers,
         efficiency: super::efficiency::table(global)?,
+        against: None,
         start_tab: None,
     })
 }

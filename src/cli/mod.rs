@@ -113,9 +113,9 @@ fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {
         Some(Commands::Discover { json, .. }) => live::start(&global, &sweep, &live::Mode::Discover { json }, job),
         Some(Commands::Run(run)) => job::run(&global, &run),
         Some(Commands::Attach { socket }) => job::attach(&global, socket.as_deref()),
-        Some(Commands::Open { session }) => files::open(&global, &session),
-        Some(Commands::Export { session, format, out, tab, metric, size, cells, chunk }) => {
-            files::export(&global, &session, &files::Wanted { format, out, tab, metric, size, cells, chunk })
+        Some(Commands::Open { session, against }) => files::open(&global, &session, against.as_deref()),
+        Some(Commands::Export { session, format, out, tab, metric, against, size, cells, chunk }) => {
+            files::export(&global, &session, &files::Wanted { format, out, tab, metric, against, size, cells, chunk })
         }
         Some(Commands::Fit { source, json, all }) => fit::fit(&source, json, all),
         Some(Commands::Diagnose(wanted)) => diagnose::run(&global, &wanted, job),

@@ -134,7 +134,7 @@ pub(super) mod screen {
     use crate::launch::terminal::{self, Screen};
     use crate::launch::{keys, signals};
     use crate::sample::MoverKind;
-    use crate::session::{Command, Header};
+    use crate::session::{Command, Header, Model};
     use crate::sweep::SweepSettings;
     use crate::tui::{self, Drained, Feed, Mode};
 
@@ -202,13 +202,13 @@ pub(super) mod screen {
         Ok(Running { thread, over: inbox, ended, screen })
     }
 
-    /// A screen of its own on this process's terminal: for recorded sessions and for other processes' jobs.
+    /// A screen of its own on this process's terminal: for recorded sessions, beside others if asked, and for other processes' jobs.
     pub(in crate::cli) fn alone(
         global: &Global,
         header: Header,
         feed: Box<dyn Feed>,
-        settings: SweepSettings,
-        movers: Vec<MoverKind>,
+        (settings, movers): (SweepSettings, Vec<MoverKind>),
+        against: Option<Model>,
     ) -> Result<u8> {
         let found = terminal::find(None, None).context("a recorded session can also be read with toposcope export")?;
         let stderr = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3).map(std::fs::File::from)?;
@@ -223,7 +223,9 @@ pub(super) mod screen {
         keys::events(screen.handle(), sender)?;
         let handle = screen.handle();
         let tty = tui::Tty { output: Box::new(screen.writer()), size: Box::new(move || handle.size()), input };
-        let ended = look::setup(global, feed, tty, None, settings, movers).and_then(|setup| Ok(tui::run(setup, header)?));
+        let start_tab = against.is_some().then_some(tui::Tab::Findings);
+        let setup = look::setup(global, feed, tty, None, settings, movers).map(|setup| tui::Setup { against, start_tab, ..setup });
+        let ended = setup.and_then(|setup| Ok(tui::run(setup, header)?));
         screen.restore();
         guard.dismiss();
         if let tui::Ended::Feed(reason) = ended? {

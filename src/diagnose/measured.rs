@@ -16,7 +16,7 @@ pub struct PairSeen {
     pub to: u32,
     /// index in [`Measured::classes`]
     pub class: u16,
-    /// of the newest take at [`Measured::bytes`]
+    /// of the newest take at [`Measured::bytes`]; where that was waived because smaller messages failed, theirs
     pub status: Status,
     /// good repeats there
     pub n: u32,

@@ -40,7 +40,7 @@ impl Domain {
         if metric == Metric::ShareOfExpected {
             return (!values.is_empty()).then_some(Self { lo: 0.0, hi: 1.0, scale: Scale::Linear });
         }
-        if metric == Metric::Asymmetry {
+        if metric.has_sides() {
             for value in values.iter_mut() {
                 *value = value.abs();
             }

@@ -16,6 +16,8 @@ pub enum Metric {
     DuplexRatio,
     /// half-width of the 95 % interval of the median over the median: how well a cell is known
     Spread,
+    /// ln of the bandwidth over that of another session: 0 where nothing changed, negative where it became slower
+    Change,
 }
 
 /// The unit in which the numbers of a whole matrix are told, so that its heading says it once.
@@ -29,7 +31,8 @@ pub struct Unit {
 
 impl Metric {
     /// Every metric, in the order in which a key goes through them.
-    pub const ALL: [Self; 6] = [Self::Bandwidth, Self::ShareOfExpected, Self::SmallTime, Self::Asymmetry, Self::DuplexRatio, Self::Spread];
+    pub const ALL: [Self; 7] =
+        [Self::Bandwidth, Self::ShareOfExpected, Self::SmallTime, Self::Asymmetry, Self::DuplexRatio, Self::Spread, Self::Change];
 
     /// The name used in files and in text.
     pub const fn name(self) -> &'static str {
@@ -40,6 +43,7 @@ impl Metric {
             Self::Asymmetry => "asymmetry",
             Self::DuplexRatio => "duplex ratio",
             Self::Spread => "spread",
+            Self::Change => "change",
         }
     }
 
@@ -52,6 +56,7 @@ impl Metric {
             Self::Asymmetry => "asymmetry, ln(B(i→j)/B(j→i))".to_owned(),
             Self::DuplexRatio => "duplex ratio, both ways / alone".to_owned(),
             Self::Spread => "spread, ± % of the median (95 %)".to_owned(),
+            Self::Change => "change of bandwidth, %".to_owned(),
         }
     }
 
@@ -64,7 +69,8 @@ impl Metric {
             Self::SmallTime => Self::Asymmetry,
             Self::Asymmetry => Self::DuplexRatio,
             Self::DuplexRatio => Self::Spread,
-            Self::Spread => Self::Bandwidth,
+            Self::Spread => Self::Change,
+            Self::Change => Self::Bandwidth,
         }
     }
 
@@ -78,15 +84,21 @@ impl Metric {
         matches!(self, Self::DuplexRatio | Self::ShareOfExpected)
     }
 
-    /// True if a value can be shown: finite, and above zero where the metric has no other meaning.
-    pub fn accepts(self, value: f64) -> bool {
-        value.is_finite() && (self == Self::Asymmetry || value > 0.0 || self == Self::Spread && value >= 0.0)
+    /// True if values lie on both sides of 0, which is where nothing is wrong.
+    pub const fn has_sides(self) -> bool {
+        matches!(self, Self::Asymmetry | Self::Change)
     }
 
-    /// How bad a value is: more is worse. The worst is the lowest bandwidth, the longest time, the largest |asymmetry|.
+    /// True if a value can be shown: finite, and above zero where the metric has no other meaning.
+    pub fn accepts(self, value: f64) -> bool {
+        value.is_finite() && (self.has_sides() || value > 0.0 || self == Self::Spread && value >= 0.0)
+    }
+
+    /// How bad a value is: more is worse. The worst is the lowest bandwidth, the longest time, the largest |asymmetry|, what
+    /// became slowest.
     pub fn badness(self, value: f64) -> f64 {
         match self {
-            Self::Bandwidth | Self::ShareOfExpected | Self::DuplexRatio => -value,
+            Self::Bandwidth | Self::ShareOfExpected | Self::DuplexRatio | Self::Change => -value,
             Self::SmallTime | Self::Spread => value,
             Self::Asymmetry => value.abs(),
         }
@@ -104,6 +116,8 @@ impl Metric {
             Self::SmallTime => Unit { name: "s", scale: 1.0 },
             Self::ShareOfExpected | Self::Asymmetry | Self::DuplexRatio => Unit { name: "", scale: 1.0 },
             Self::Spread => Unit { name: "%", scale: 0.01 },
+            // Told in percent, though no factor makes them of a logarithm.
+            Self::Change => Unit { name: "%", scale: 1.0 },
         }
     }
 
@@ -112,6 +126,11 @@ impl Metric {
         match self {
             Self::Bandwidth => format_gbps(value / unit.scale * 1e9),
             Self::Asymmetry => format!("{value:+.2}"),
+            Self::Change => match value.exp_m1() * 100.0 {
+                v if v.abs() < 0.05 => "0.0".to_owned(),
+                v if v.abs() < 9.95 => format!("{v:+.1}"),
+                v => format!("{v:+.0}"),
+            },
             Self::ShareOfExpected | Self::DuplexRatio => format!("{value:.2}"),
             Self::SmallTime | Self::Spread => {
                 let value = value / unit.scale;
@@ -132,9 +151,7 @@ mod tests {
     #[test]
     fn every_metric_comes_round() {
         let mut metric = Metric::Bandwidth;
-        for expected in
-            [Metric::ShareOfExpected, Metric::SmallTime, Metric::Asymmetry, Metric::DuplexRatio, Metric::Spread, Metric::Bandwidth]
-        {
+        for expected in Metric::ALL.into_iter().skip(1).chain([Metric::Bandwidth]) {
             metric = metric.next();
             assert_eq!(metric, expected);
         }
@@ -155,6 +172,13 @@ mod tests {
         assert_eq!(Metric::DuplexRatio.format(0.8345, Metric::DuplexRatio.unit(1.0)), "0.83");
         let percent = Metric::Spread.unit(0.3);
         assert_eq!((Metric::Spread.format(0.0, percent).as_str(), Metric::Spread.format(0.123, percent).as_str()), ("0.00", "12.3"));
+    }
+
+    #[test]
+    fn a_change_is_told_in_percent_with_its_sign() {
+        let told = |ratio: f64| Metric::Change.format(ratio.ln(), Metric::Change.unit(1.0));
+        assert_eq!([told(0.54), told(0.9), told(1.0), told(1.034), told(2.0)], ["-46", "-10", "0.0", "+3.4", "+100"]);
+        assert!(Metric::Change.accepts(-0.6) && Metric::Change.badness(-0.6) > Metric::Change.badness(0.6));
     }
 
     #[test]

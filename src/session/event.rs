@@ -129,3 +129,30 @@ pub enum Event {
     #[serde(other)]
     Unknown,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conflict_that_makes_no_sense_is_told_from_one_that_does() {
+        let good = Conflict {
+            pattern: Pattern::Peer,
+            bytes: 1 << 20,
+            repeats: 3,
+            flows: vec![(0, 4), (1, 5)],
+            together: vec![2.0, 2.0],
+            alone: vec![1.0, 1.0],
+        };
+        assert!(good.is_sound(6) && !good.is_sound(5));
+        for bad in [
+            Conflict { flows: Vec::new(), together: Vec::new(), alone: Vec::new(), ..good.clone() },
+            Conflict { alone: vec![1.0], ..good.clone() },
+            Conflict { together: vec![2.0, f64::NAN], ..good.clone() },
+            Conflict { alone: vec![0.0, 1.0], ..good.clone() },
+            Conflict { bytes: 0, ..good.clone() },
+        ] {
+            assert!(!bad.is_sound(6), "{bad:?}");
+        }
+    }
+}

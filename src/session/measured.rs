@@ -167,7 +167,7 @@ fn pair(cell: Cell, sizes: &[SizeCell], class: u16, expected: f64, bytes: u64, s
         from: cell.from as u32,
         to: cell.to as u32,
         class,
-        status: size.map_or(Status::Waived, |size| size.status),
+        status: status(sizes, size),
         n: times.len() as u32,
         rate: size.filter(|size| size.count > 0).map_or(f64::NAN, SizeCell::bandwidth),
         interval: interval.map(|seconds| Interval { low: scale / seconds.high, high: scale / seconds.low }),
@@ -177,6 +177,13 @@ fn pair(cell: Cell, sizes: &[SizeCell], class: u16, expected: f64, bytes: u64, s
         scatter: scatter(&times) as f32,
         drift: drift(&times) as f32,
     }
+}
+
+/// Of the common size. What was waived there because smaller messages did not come through has failed as they did.
+fn status(sizes: &[SizeCell], size: Option<&SizeCell>) -> Status {
+    let own = size.map_or(Status::Waived, |size| size.status);
+    let failed = |size: &&SizeCell| size.count == 0 && matches!(size.status, Status::Timeout | Status::Corrupt);
+    if own == Status::Waived { sizes.iter().find(failed).map_or(own, |size| size.status) } else { own }
 }
 
 /// Largest relative error of the line through the sizes' medians. Where it is small nobody asks for segments, of which there are

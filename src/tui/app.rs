@@ -12,7 +12,7 @@ use super::draw::{HitMap, Scene, draw};
 use super::expected::Expected;
 use super::fans::Fans;
 use super::feed::Mode;
-use super::findings::Desk;
+use super::findings::{Desk, Other, Told};
 use super::fits::{Book, SHARE, SHARE_RUNNING};
 use super::form::Form;
 use super::keys::{Action, Context};
@@ -41,6 +41,8 @@ pub struct App {
     pub(super) fans: Fans,
     fits: Book,
     pub(super) desk: Desk,
+    /// the diagnosis that the view is of
+    seen: u64,
     /// records that came faster than frames can take them in
     backlog: VecDeque<Record>,
     /// what fitting may take of a frame; `None` for as long as it takes, for records too
@@ -66,7 +68,7 @@ impl App {
     pub fn new(model: Model, mut ui: Ui, look: Look, mode: Mode, efficiency: &Efficiency) -> Self {
         ui.fit(model.world());
         let atlas = Atlas::new(&model.header.topology, efficiency);
-        let view = View::build(&model, &atlas.router, Key::of(&model, &ui.matrix));
+        let view = View::build(&model, &atlas.router, Key::of(&model, &ui.matrix), None);
         let player = (mode == Mode::Recorded).then(Player::default);
         let expected = Expected::of(&ui.form, &model, &view);
         let fits = Book::new(&model);
@@ -79,6 +81,7 @@ impl App {
             fans: Fans::default(),
             fits,
             desk: Desk::new(efficiency),
+            seen: 0,
             backlog: VecDeque::new(),
             share: Some(SHARE),
             look,
@@ -86,6 +89,13 @@ impl App {
             player,
             hits: HitMap::default(),
         }
+    }
+
+    /// Compare the session with another one.
+    pub fn compare_with(&mut self, other: Model) {
+        self.desk.compare_with(Other::new(other));
+        self.ui.compare();
+        self.turn();
     }
 
     #[cfg(test)]
@@ -215,7 +225,7 @@ impl App {
     }
 
     fn rebuild(&mut self) {
-        self.view = View::build(&self.model, &self.atlas.router, self.key());
+        self.view = View::build(&self.model, &self.atlas.router, self.key(), self.view.changes.take());
     }
 
     /// Everything derived is of another model.
@@ -261,7 +271,12 @@ impl App {
     /// Draw a frame, and remember what lies where.
     pub fn draw(&mut self, buf: &mut Buffer) {
         self.desk.settle(&self.model, self.busy(), self.share.is_none());
-        self.ui.findings.follow(self.desk.told());
+        if self.seen != self.desk.made() {
+            self.seen = self.desk.made();
+            let told = self.desk.told();
+            self.view.compare(&self.model, &self.atlas.router, told.and_then(Told::changes).cloned());
+            self.ui.findings.follow(told);
+        }
         if self.ui.tab == Tab::Topology {
             self.atlas.settle(&self.model, self.view.key, &mut self.ui.topology);
             if !self.ui.topology.greeted {
@@ -339,12 +354,16 @@ impl App {
             _ => return Reaction { changed: false, effect: Effect::Nothing },
         };
         self.carry_out(&effect);
-        // The view follows the metric and the size that the person chose.
+        self.turn();
+        Reaction { changed: true, effect }
+    }
+
+    /// The view follows the metric and the size that the person chose.
+    fn turn(&mut self) {
         let key = self.key();
         if key != self.view.key {
             self.view.turn(&self.model, &self.atlas.router, key);
         }
-        Reaction { changed: true, effect }
     }
 
     fn carry_out(&mut self, effect: &Effect) {

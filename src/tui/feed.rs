@@ -13,7 +13,7 @@ use super::theme::ThemeError;
 use crate::measure::Gate;
 use crate::ramp::Level;
 use crate::sample::MoverKind;
-use crate::session::{Command, Record};
+use crate::session::{Command, Model, Record};
 use crate::sweep::SweepSettings;
 use crate::topology::Efficiency;
 
@@ -77,6 +77,8 @@ pub struct Setup {
     pub movers: Vec<MoverKind>,
     /// what links give of their nominal rate
     pub efficiency: Efficiency,
+    /// another session, to be compared with
+    pub against: Option<Model>,
     /// tab to open with; `None` for the one that fits
     pub start_tab: Option<Tab>,
 }

@@ -9,9 +9,9 @@ mod tests;
 mod told;
 mod words;
 
-pub use panel::{FindingsPanel, FindingsSight};
-pub use told::{Seen, Told};
-pub use words::mark;
+pub use panel::{FindingsPanel, FindingsSight, Lit};
+pub use told::{Other, Seen, Told};
+pub use words::{direction, mark};
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -36,7 +36,11 @@ const QUIET: f64 = 0.3;
 /// The last diagnosis, and the one that is being made.
 pub struct Desk {
     efficiency: Efficiency,
+    /// what is measured is compared with it
+    other: Option<Arc<Other>>,
     told: Option<Told>,
+    /// counts diagnoses
+    made: u64,
     /// counts changes of what a diagnosis is made from
     version: u64,
     /// version that the last one is of
@@ -72,7 +76,9 @@ impl Desk {
     pub fn new(efficiency: &Efficiency) -> Self {
         Self {
             efficiency: *efficiency,
+            other: None,
             told: None,
+            made: 0,
             version: 0,
             of: None,
             work: None,
@@ -84,9 +90,20 @@ impl Desk {
         }
     }
 
-    /// With a diagnosis that is the last one.
-    pub fn holding(efficiency: &Efficiency, told: Told) -> Self {
-        Self { told: Some(told), of: Some(0), ..Self::new(efficiency) }
+    /// Compare what is measured with another session.
+    pub fn compare_with(&mut self, other: Other) {
+        self.other = Some(Arc::new(other));
+        self.changed();
+    }
+
+    /// The session that is compared with.
+    pub fn other(&self) -> Option<&Other> {
+        self.other.as_deref()
+    }
+
+    /// How many diagnoses there were.
+    pub const fn made(&self) -> u64 {
+        self.made
     }
 
     /// What was found last, and by what.
@@ -166,21 +183,27 @@ impl Desk {
         }
     }
 
-    fn make(&mut self, model: &Model) {
+    /// Make one now.
+    pub fn make(&mut self, model: &Model) {
         let begun = Instant::now();
-        self.told = Some(Told::of(&measured(model, &self.efficiency)));
+        self.tell(Told::of(&measured(model, &self.efficiency), self.other.as_deref(), &self.efficiency));
         (self.of, self.took, self.waited) = (Some(self.version), Some(begun.elapsed()), 0.0);
+    }
+
+    fn tell(&mut self, told: Told) {
+        self.told = Some(told);
+        self.made += 1;
     }
 
     fn begin(&mut self, model: &Arc<Model>) {
         let (sender, replies) = channel();
-        let (model, efficiency) = (Arc::clone(model), self.efficiency);
+        let (model, other, efficiency) = (Arc::clone(model), self.other.clone(), self.efficiency);
         let work = move || {
             let measured = measured(&model, &efficiency);
             // From here on samples can come in again. Who asked may be gone: then nobody wants an answer.
             drop(model);
             if sender.send(Reply::Read).is_ok() {
-                let _ = sender.send(Reply::Told(Box::new(Told::of(&measured))));
+                let _ = sender.send(Reply::Told(Box::new(Told::of(&measured, other.as_deref(), &efficiency))));
             }
         };
         self.waited = 0.0;
@@ -233,7 +256,7 @@ impl Desk {
                     self.took = Some(work.begun.elapsed());
                     self.of = Some(work.version);
                 }
-                self.told = Some(*told);
+                self.tell(*told);
                 true
             }
         }
@@ -249,6 +272,7 @@ impl Desk {
     #[cfg(test)]
     pub fn hold(&mut self, told: Option<Told>) {
         (self.told, self.held) = (told, true);
+        self.made += 1;
     }
 
     /// How often what a diagnosis is made from has changed.

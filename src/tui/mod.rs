@@ -49,10 +49,17 @@ use crate::export::svg::Canvas;
 use crate::session::Model;
 use crate::topology::Efficiency;
 
-/// The screen as it would be drawn on a terminal of `width` by `height`, for a picture.
-pub fn picture(model: &Model, ui: &Ui, look: &Look, efficiency: &Efficiency, width: u16, height: u16) -> Canvas {
+/// The screen as it would be drawn on a terminal of so many columns and rows, for a picture; beside another session, if there is
+/// one to compare with.
+pub fn picture(model: &Model, ui: &Ui, look: &Look, efficiency: &Efficiency, (width, height): (u16, u16), other: Option<Model>) -> Canvas {
     let mut atlas = atlas::Atlas::new(&model.header.topology, efficiency);
-    let view = view::View::build(model, &atlas.router, view::Key::of(model, &ui.matrix));
+    let mut desk = findings::Desk::new(efficiency);
+    if let Some(other) = other {
+        desk.compare_with(findings::Other::new(other));
+    }
+    desk.make(model);
+    let changes = desk.told().and_then(findings::Told::changes).cloned();
+    let view = view::View::build(model, &atlas.router, view::Key::of(model, &ui.matrix), changes);
     let mut ui = ui.clone();
     atlas.settle(model, view.key, &mut ui.topology);
     ui.fit(model.world());
@@ -63,8 +70,6 @@ pub fn picture(model: &Model, ui: &Ui, look: &Look, efficiency: &Efficiency, wid
     if ui.tab == Tab::Fits {
         book.settle(model, &mut ui.fits, None);
     }
-    let told = findings::Told::of(&crate::session::measured(model, efficiency));
-    let desk = findings::Desk::holding(efficiency, told);
     ui.findings.follow(desk.told());
     if ui.tab == Tab::Topology {
         let facts = update::Facts { model, atlas: &atlas, view: &view, fans: &fans, fits: &book, desk: &desk, mode: Mode::Live };

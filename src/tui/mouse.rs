@@ -4,7 +4,7 @@ use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::{Position, Rect};
 
 use super::draw::HitMap;
-use super::findings::FindingsSight;
+use super::findings::{FindingsSight, Lit};
 use super::form::Field;
 use super::keys::Action;
 use super::state::{Popup, Tab, Ui};
@@ -114,7 +114,11 @@ impl Ui {
         }
         if let Some((_, entry)) = hits.findings.iter().find(|(area, _)| area.contains(at)) {
             // A second click goes to its pairs.
-            let again = self.findings.lit && self.findings.at == *entry && self.findings.sight == FindingsSight::Findings;
+            let again = match self.findings.sight {
+                FindingsSight::Findings => self.findings.lit == Lit::Finding && self.findings.at == *entry,
+                FindingsSight::Changes => self.findings.lit == Lit::Change && self.findings.change == *entry,
+                FindingsSight::Silenced => false,
+            };
             if again {
                 return Some(self.update(Action::ShowCells, facts, hits));
             }
@@ -131,6 +135,9 @@ impl Ui {
             return Some(Effect::Nothing);
         }
         let cell = cell_under(facts, hits, at)?;
+        if self.tab == Tab::Findings && self.findings.sight != FindingsSight::Findings {
+            return None;
+        }
         if self.tab == Tab::Findings {
             // The finding that a pair belongs to, if there is one.
             let told = facts.desk.told()?;

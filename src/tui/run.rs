@@ -32,13 +32,16 @@ const PATIENCE_KNOWN: Duration = Duration::from_millis(100);
 
 /// Show a session until the person leaves or its events end.
 pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
-    let Setup { mut feed, tty, gate, theme, themes, color, keys, settings, movers, efficiency, start_tab } = setup;
+    let Setup { mut feed, tty, gate, theme, themes, color, keys, settings, movers, efficiency, against, start_tab } = setup;
     let (look, warnings) = Look::new(&theme, themes, super::level(color), keys.as_deref())?;
     // A live session is there to be measured, a recorded one to be looked at.
     let first = if feed.mode() == Mode::Recorded { Tab::Matrix } else { Tab::Sweep };
     let ui = Ui::new(start_tab.unwrap_or(first), &settings, movers);
     let mut app = App::new(Model::new(header), ui, look, feed.mode(), &efficiency);
     app.warn(&warnings);
+    if let Some(other) = against {
+        app.compare_with(other);
+    }
     let mut screen = Screen { output: Output::new(tty.output), spare: Buffer::empty(Rect::ZERO), area: Rect::ZERO, changed: true };
     screen.resize((tty.size)());
     let (mut asked, mut drawn, mut sized): (Option<Instant>, Option<Instant>, Instant) = (None, None, Instant::now());

@@ -103,6 +103,7 @@ fn set(mode: Mode, gate: Option<Arc<Gate>>) -> Stage {
         settings: SweepSettings::default(),
         efficiency: crate::topology::Efficiency::default(),
         movers: vec![MoverKind::Memcpy],
+        against: None,
         start_tab: None,
     };
     let running = std::thread::spawn(move || run(setup, header("stage", &["a", "a", "b"])));

@@ -1,7 +1,7 @@
 //! Where the person is: tab, cursor, what is typed, what lies on top. No facts of the session.
 
 use super::atlas::{Atlas, Grouping, TopologyPanel};
-use super::findings::FindingsPanel;
+use super::findings::{FindingsPanel, FindingsSight};
 use super::fits::Column;
 use super::form::Form;
 use super::typing::Typing;
@@ -255,6 +255,12 @@ impl Ui {
             pressed: None,
             mouse_released: false,
         }
+    }
+
+    /// Show first what changed since the session that is compared with.
+    pub fn compare(&mut self) {
+        self.findings.sight = FindingsSight::Changes;
+        self.matrix.metric = Metric::Change;
     }
 
     /// Keep the cursor within `world` ranks.

@@ -277,7 +277,7 @@ proptest! {
     fn no_size_and_no_key_breaks_the_screen(
         sizes in prop::collection::vec((1_u16..130, 1_u16..60), 1..6),
         keys in prop::collection::vec(prop::sample::select(
-            "1 1 2 3 4 5 6 8 f t j k h l up down left right enter space esc m p s S x z v r R n o O / 0 f J K ? q y A T tab shift-tab g G page-up page-down + - [ ] { } < > backspace".split(' ').collect::<Vec<_>>()
+            "1 1 2 3 4 5 6 8 f t j k h l up down left right enter space esc m p s S c x z v r R n o O / 0 f J K ? q y A T tab shift-tab g G page-up page-down + - [ ] { } < > backspace".split(' ').collect::<Vec<_>>()
         ), 0..40),
         points in prop::collection::vec((0_u16..130, 0_u16..60, 0_u8..5), 0..10),
         which in 0..8,
@@ -285,8 +285,15 @@ proptest! {
         let session = match which { 0 => b70(), 1 => three(), 4 => fans(), 5 => protocols(), 6 => boxed(), 7 => switched(), 2 => (header("empty", &[]), Vec::new()), _ => (header("one", &["a"]), Vec::new()) };
         let mode = if keys.len() % 2 == 0 { Mode::Live } else { Mode::Recorded };
         let mut app = app(session, Tab::Matrix, Level::TrueColor, mode);
-        if which < 2 {
-            app.desk.hold(Some(super::fixture::found()));
+        match which {
+            0 => app.desk.hold(Some(super::fixture::found())),
+            // The same session beside itself.
+            1 => {
+                let same = crate::session::Model::clone(&app.model);
+                app.compare_with(same);
+                app.desk.let_go();
+            }
+            _ => {}
         }
         for (i, key) in keys.iter().enumerate() {
             press(&mut app, key);

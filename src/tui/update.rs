@@ -4,7 +4,7 @@ use super::atlas::{Atlas, Grouping};
 use super::draw::{HitMap, guess, running};
 use super::fans::Fans;
 use super::feed::Mode;
-use super::findings::Desk;
+use super::findings::{Desk, Lit};
 use super::fits::Book;
 use super::form::Field;
 use super::keys::Action;
@@ -166,7 +166,7 @@ impl Ui {
             }
             self.matrix.anchor = None;
             self.matrix.pinned = false;
-            self.findings.lit = false;
+            self.findings.lit = Lit::Nothing;
         }
     }
 
@@ -311,7 +311,9 @@ impl Ui {
             Action::NextMetric => {
                 panel.metric = panel.metric.next();
                 // Where nobody knows what to expect there is nothing to see.
-                if panel.metric == Metric::ShareOfExpected && !facts.atlas.router.knows() {
+                if panel.metric == Metric::ShareOfExpected && !facts.atlas.router.knows()
+                    || panel.metric == Metric::Change && facts.view.changes.is_none()
+                {
                     panel.metric = panel.metric.next();
                 }
             }

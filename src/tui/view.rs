@@ -1,7 +1,10 @@
 //! What the Matrix tab shows of a model, kept up to date cell by cell.
 
+use std::sync::Arc;
+
 use super::insight::Insight;
 use super::state::MatrixPanel;
+use crate::diagnose::compare::Changes;
 use crate::matrix::{Grid, Metric, Unit, Value};
 use crate::sample::{Pattern, Status};
 use crate::session::{Change, Model, SizeCell};
@@ -89,12 +92,22 @@ pub struct View {
     pub key: Key,
     pub grid: Grid,
     pub insight: Insight,
+    /// what changed since another session
+    pub changes: Option<Arc<Changes>>,
 }
 
 impl View {
     /// All of it, in O(n²).
-    pub fn build(model: &Model, router: &Router, key: Key) -> Self {
-        Self { key, grid: grid(model, router, key), insight: insight(model, key) }
+    pub fn build(model: &Model, router: &Router, key: Key, changes: Option<Arc<Changes>>) -> Self {
+        Self { key, grid: grid(model, router, key, changes.as_deref()), insight: insight(model, key), changes }
+    }
+
+    /// The same facts beside another session.
+    pub fn compare(&mut self, model: &Model, router: &Router, changes: Option<Arc<Changes>>) {
+        self.changes = changes;
+        if self.key.metric == Metric::Change {
+            self.grid = grid(model, router, self.key, self.changes.as_deref());
+        }
     }
 
     /// Another view of the same facts. What stands out does not depend on the metric, and of a thousand ranks takes longest.
@@ -102,13 +115,15 @@ impl View {
         if (key.pattern, key.bytes) != (self.key.pattern, self.key.bytes) {
             self.insight = insight(model, key);
         }
-        self.grid = grid(model, router, key);
+        self.grid = grid(model, router, key, self.changes.as_deref());
         self.key = key;
     }
 
     /// Take in what an event changed.
     pub fn follow(&mut self, model: &Model, router: &Router, change: &Change) {
         let Change::Cells { cells, bytes } = change else { return };
+        let changes = self.changes.clone();
+        let changes = changes.as_deref();
         if *bytes != self.key.bytes && *bytes != self.key.small {
             return;
         }
@@ -116,9 +131,9 @@ impl View {
             if !self.key.shows(cell) && self.key.metric != Metric::DuplexRatio {
                 continue;
             }
-            self.grid.set(cell.from, cell.to, value(model, router, self.key, cell.from, cell.to));
+            self.grid.set(cell.from, cell.to, value(model, router, self.key, changes, (cell.from, cell.to)));
             if self.key.metric == Metric::Asymmetry {
-                self.grid.set(cell.to, cell.from, value(model, router, self.key, cell.to, cell.from));
+                self.grid.set(cell.to, cell.from, value(model, router, self.key, changes, (cell.to, cell.from)));
             }
             if *bytes == self.key.bytes && self.key.shows(cell) {
                 self.notice(model, cell, model.cells.get(cell, *bytes));
@@ -143,8 +158,8 @@ impl View {
     }
 }
 
-fn grid(model: &Model, router: &Router, key: Key) -> Grid {
-    Grid::build(key.metric, model.world(), |from, to| value(model, router, key, from, to))
+fn grid(model: &Model, router: &Router, key: Key, changes: Option<&Changes>) -> Grid {
+    Grid::build(key.metric, model.world(), |from, to| value(model, router, key, changes, (from, to)))
 }
 
 fn insight(model: &Model, key: Key) -> Insight {
@@ -183,7 +198,7 @@ pub fn spread(size: &SizeCell) -> f64 {
     size.interval().map_or(f64::NAN, |interval| (interval.high - interval.low) / 2.0 / size.median)
 }
 
-fn value(model: &Model, router: &Router, key: Key, from: usize, to: usize) -> Value {
+fn value(model: &Model, router: &Router, key: Key, changes: Option<&Changes>, (from, to): (usize, usize)) -> Value {
     let of = |key: Key, from, to, number: fn(&SizeCell) -> f64| state(model.cells.get(key.cell(from, to), key.bytes), number);
     let bandwidth = |from, to| of(key, from, to, SizeCell::bandwidth);
     match key.metric {
@@ -198,6 +213,11 @@ fn value(model: &Model, router: &Router, key: Key, from: usize, to: usize) -> Va
         },
         Metric::SmallTime => of(Key { bytes: key.small, ..key }, from, to, |size| size.median),
         Metric::Spread => of(key, from, to, spread),
+        // Of pairs alone, free of latency, whatever size is shown; what failed has failed all the same.
+        Metric::Change => match changes.and_then(|changes| changes.ratio(from, to)) {
+            Some(ratio) => Value::Known(ratio.ln()),
+            None => of(key, from, to, |_| f64::NAN),
+        },
         Metric::Asymmetry | Metric::DuplexRatio if from == to => Value::Missing,
         Metric::Asymmetry => Value::asymmetry(bandwidth(from, to), bandwidth(to, from)),
         Metric::DuplexRatio => {

@@ -1,5 +1,8 @@
 //! Findings: from a described fabric by a sweep on the simulator to what is said.
 
+mod healthy;
+mod planted;
+
 use std::sync::Arc;
 
 use toposcope::diagnose::{Diagnosis, Measured, diagnose};
@@ -17,7 +20,6 @@ pub fn swept(fabric: &Arc<Fabric>, settings: &SweepSettings) -> Measured {
 }
 
 /// What is said of a described fabric.
-#[allow(dead_code, reason = "rules come next")]
 pub fn of(fabric: &Arc<Fabric>, settings: &SweepSettings) -> Diagnosis {
     diagnose(&swept(fabric, settings))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use toposcope::sample::{EngineKind, MoverKind, Pattern, Sample, Status};
-use toposcope::session::{Event, Header, Model, Outcome, Record};
+use toposcope::session::{Conflict, Event, Header, Model, Outcome, Record};
 use toposcope::sweep::{Cell, Enough, Group, Probe, SweepSettings, Target};
 use toposcope::topology::{Hardware, Placement, Topology};
 
@@ -200,6 +200,15 @@ pub fn records() -> Vec<Record> {
             say(&mut records, Event::Paused);
             say(&mut records, Event::Remeasure { cells: 1, repeats: 7 });
             say(&mut records, Event::Continued);
+            let conflict = Conflict {
+                pattern: Pattern::Peer,
+                bytes: 1 << 20,
+                repeats: 3,
+                flows: vec![(0, 2), (1, 2)],
+                together: vec![2e-3, 2.1e-3],
+                alone: vec![1e-3, 1e-3],
+            };
+            say(&mut records, Event::Shared(conflict));
         }
     }
     say(&mut records, Event::SweepEnded { outcome: Outcome::Complete, reason: "rank 2 is lost".to_owned() });

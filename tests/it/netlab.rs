@@ -1,6 +1,8 @@
 //! The network laboratory, and the program in it.
 
 mod flows;
+#[cfg(feature = "mpi")]
+mod hidden;
 mod lab;
 #[cfg(feature = "mpi")]
 mod sweeps;

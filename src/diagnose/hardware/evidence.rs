@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use crate::diagnose::pairs::usual::Usual;
 use crate::diagnose::{Fact, Finding, Measured, PairSeen, Severity, Shape, View, Ways};
 use crate::fit::median;
 use crate::topology::{Level, Unit};
@@ -52,9 +53,9 @@ impl Cells {
                     return (class, all.usual);
                 }
                 let others = measured.peer.iter().filter(|pair| pair.class == class && pair.rate.is_finite());
-                let mut others: Vec<f64> =
+                let others: Vec<f64> =
                     others.filter(|pair| !set.contains(&(pair.from as usize, pair.to as usize))).map(|pair| pair.rate).collect();
-                (class, median(&mut others))
+                (class, Usual::of(others).value)
             })
             .collect();
         let share = |pair: &PairSeen| pair.rate / usual.get(&pair.class).copied().unwrap_or(f64::NAN);

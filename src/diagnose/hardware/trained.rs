@@ -19,6 +19,8 @@ pub const TRAINED: Rule = Rule {
 
 /// A share at or below this decides what a job takes.
 const GRAVE: f64 = 0.6;
+/// A rate of this share of what a slot lets through is what the slot gives.
+const FILLED: f64 = 0.6;
 /// So many links that are alike are one matter.
 const FLEET: usize = 4;
 
@@ -152,9 +154,11 @@ fn slot(view: &mut View<'_>, all: &[Link], group: &[&Link]) -> Option<Finding> {
     let like = |link: &&Link| is_end(measured, link) && link.hardware(measured).pci[link.at].class >> 16 == kind;
     let best = all.iter().filter(like).filter_map(|link| link.reading.most).map(Lanes::rate).fold(0.0, f64::max);
     let unequal = slot.rate() < 0.6 * best;
-    let confirmed = cells.as_ref().filter(|cells| unequal && cells.of_others < SLOWER);
+    // By others of the class; without any by the slot itself, where what went over it fills it.
+    let filled = |cells: &&Cells| cells.of_others.is_nan() && cells.rate >= FILLED * slot.rate();
+    let confirmed = cells.as_ref().filter(|cells| unequal && (cells.of_others < SLOWER || filled(cells)));
     if let Some(cells) = confirmed {
-        claim_ranks(view, &ranks, cells.share());
+        claim_ranks(view, &ranks, if cells.of_others.is_nan() { 1.0 } else { cells.of_others });
     }
     let severity = if confirmed.is_some() || (unequal && cells.is_none()) { Severity::Warning } else { Severity::Note };
     let others = if unequal { format!("others have up to {} GB/s", format_gbps(best)) } else { "all slots are alike".to_owned() };

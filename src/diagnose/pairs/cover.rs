@@ -116,7 +116,7 @@ impl<'a> Table<'a> {
             by_to[*next] = at as u32;
             *next += 1;
         }
-        // A group of one rank is that rank.
+        // A group of one rank is that rank; what is within a group of two is a pair.
         let unit = |level, rank| units.unit(level, rank).filter(|&unit| level == Level::Rank || units.members(unit).len() > 1);
         let of = Level::ALL.iter().map(|&level| (0..world).map(|rank| unit(level, rank)).collect()).collect();
         let open = cells.iter().map(|cell| cell.slow).collect();
@@ -138,7 +138,9 @@ impl<'a> Table<'a> {
             if level == Level::Rank {
                 continue;
             }
-            if let (Some(from), Some(to)) = (from, to) {
+            if let (Some(from), Some(to)) = (from, to)
+                && (from != to || self.units.members(from).len() > 2)
+            {
                 each(Guess::Between(from, to));
             }
             if let (Some(a), Some(to)) = (a, to) {

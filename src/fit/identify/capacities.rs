@@ -161,7 +161,7 @@ fn told(evidence: &Evidence<'_>, resource: Resource, found: &Found, carried: &Ca
     for &(width, concurrency) in &found.turns {
         by_width.entry(width).or_default().push(concurrency);
     }
-    let concurrency = (!found.turns.is_empty() && !(found.fixed && rate.is_some()))
+    let concurrency = (!found.turns.is_empty() && (!found.fixed || rate.is_none()))
         .then(|| median(&mut found.turns.iter().map(|turn| turn.1).collect::<Vec<_>>()));
     Capacity {
         owner: Owner::Unit { unit, side },

@@ -9,6 +9,9 @@ use crate::topology::{Level, PathClass, Units};
 /// Fans and sets of smaller messages than this share of the usual size say more of latency than of what is shared.
 const COMPARABLE: f64 = 1.0 / 16.0;
 
+/// What makes two measurements the same but for their size: pattern, root, flows.
+type Same<'a> = (Pattern, Option<usize>, &'a [(usize, usize)]);
+
 /// Tell every one: sender, receiver, bytes per second.
 pub type Told<'a> = dyn Fn(&mut dyn FnMut(usize, usize, f64)) + 'a;
 
@@ -82,7 +85,7 @@ impl<'a> Evidence<'a> {
         let known = |one: &&Together| one.seconds > 0.0 && one.bytes > 0 && one.flows.iter().all(|&(a, b)| a < world && b < world);
         let distance = |one: &Together| if self.bytes == 0 { 0.0 } else { (one.bytes as f64 / self.bytes as f64).ln().abs() };
         let comparable = |one: &Together| !one.alone.is_empty() || self.bytes == 0 || one.bytes as f64 >= self.bytes as f64 * COMPARABLE;
-        let mut nearest: HashMap<(Pattern, Option<usize>, &[(usize, usize)]), usize> = HashMap::new();
+        let mut nearest: HashMap<Same<'_>, usize> = HashMap::new();
         let mut chosen: Vec<&Together> = Vec::new();
         for one in self.together.iter().filter(known).filter(|one| comparable(one)) {
             // With their own times alone they stand for themselves; without a size to go by all count.

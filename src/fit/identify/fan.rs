@@ -143,10 +143,9 @@ impl Fan {
             Explanation::SlowestPair => self.slowest,
             Explanation::Busiest => self.slowest.max(root).max(link),
             Explanation::BusiestByWidth => self.slowest.max(self.bytes() / parameters.at(self.width())).max(link),
-            Explanation::TimeShared => self.sum,
             // No pair goes faster than alone.
             Explanation::TimeSharedBy if self.width() > 1 => self.slowest.max(self.sum / parameters.concurrency),
-            Explanation::TimeSharedBy => self.sum,
+            Explanation::TimeShared | Explanation::TimeSharedBy => self.sum,
             Explanation::TimeSharedBySocket => self.by_source,
             Explanation::TimeSharedLink => self.slowest.max(root).max(self.crossing_sum),
             Explanation::Mixture => mixed,

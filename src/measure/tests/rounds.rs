@@ -7,7 +7,7 @@ use super::told::{Told, Trunk, told};
 use super::{ended, notices, run, run_knowing, samples};
 use crate::measure::Start;
 use crate::sample::{Pattern, Sample};
-use crate::session::{Event, Outcome};
+use crate::session::{Conflict, Event, Outcome};
 use crate::sweep::made::on;
 use crate::sweep::{Hosts, Knowledge, Load, Probe, SweepSettings};
 
@@ -97,6 +97,21 @@ fn a_trunk_that_nobody_told_of_is_found_and_every_rate_is_that_of_a_pair_alone()
             assert!(told.iter().any(|text| text.contains("between node1-4 and node5-8")), "seed {seed}: {told:#?}");
             assert!(told.iter().any(|text| text.contains("between node5-8 and node1-4")), "seed {seed}: {told:#?}");
             assert!(told.iter().all(|text| text.contains("share something")), "{told:#?}");
+            // Each finding is on record with what it rests on.
+            let kept = events.iter().filter_map(|event| if let Event::Shared(conflict) = event { Some(conflict) } else { None });
+            let kept: Vec<&Conflict> = kept.collect();
+            assert_eq!(kept.len(), told.len(), "seed {seed}");
+            for conflict in kept {
+                assert!(conflict.is_sound(8) && conflict.flows.len() > 1 && conflict.repeats >= 3, "{conflict:?}");
+                let there = |&(from, to): &(usize, usize)| (from / 4 != to / 4).then_some(from < 4);
+                assert!(
+                    conflict.flows.iter().all(|flow| there(flow) == there(&conflict.flows[0]) && there(flow).is_some()),
+                    "{conflict:?}"
+                );
+                let moved: f64 = conflict.together.iter().map(|seconds| conflict.bytes as f64 / seconds).sum();
+                assert!((0.85..1.15).contains(&(moved / RATE)), "seed {seed}: {conflict:?}");
+                assert!(conflict.alone.iter().zip(&conflict.together).all(|(alone, together)| together > alone), "{conflict:?}");
+            }
             // From the last finding on it is never used by two at a time, and yet there is company.
             let last = events.iter().rposition(|event| matches!(event, Event::Notice { .. })).unwrap();
             let after = rounds(&events[last..]);

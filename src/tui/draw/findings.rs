@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::text::{count, cut, fit, panel, put, right, span, window, wrap};
-use super::{HitMap, Scene, finding, matrix};
+use super::{HitMap, Scene, changes, finding, matrix};
 use crate::diagnose::{Finding, Severity};
 use crate::tui::findings::{FindingsSight, Seen, Told, mark};
 use crate::tui::keys::Action;
@@ -24,37 +24,49 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
         nothing(scene, buf, area, &[waiting(scene)]);
         return;
     };
-    let silenced = scene.ui.findings.sight == FindingsSight::Silenced;
-    if told.findings().is_empty() && !silenced {
+    let sight = scene.ui.findings.sight;
+    if told.findings().is_empty() && sight == FindingsSight::Findings {
         let mut texts = empty(scene, told);
         texts.extend((!scene.desk.current()).then(|| waiting(scene)));
         nothing(scene, buf, area, &texts);
         return;
     }
-    let (list_area, detail) = if area.width >= BESIDE {
-        let columns = (area.width * 46 / 100).min(84);
-        (Rect { width: columns, ..area }, Rect { x: area.x + columns, width: area.width - columns, ..area })
-    } else {
-        let columns = usize::from(area.width).saturating_sub(2);
-        let lines: usize = if silenced { told.diagnosis.silenced.len() } else { lines(told, columns).iter().sum() };
-        // What is told of one is longer than the list.
-        let height = (lines as u16 + 3).clamp(5, area.height * 2 / 5);
-        (Rect { height, ..area }, Rect { y: area.y + height, height: area.height - height, ..area })
+    let beside = area.width >= BESIDE;
+    let columns = if beside { (area.width * 46 / 100).min(84) } else { area.width };
+    let inside = usize::from(columns).saturating_sub(2);
+    let wanted = match sight {
+        FindingsSight::Findings => lines(told, inside).iter().sum::<usize>() as u16 + if beside { 5 } else { 3 },
+        FindingsSight::Silenced => told.diagnosis.silenced.len() as u16 + 2,
+        FindingsSight::Changes => changes::rows(told, inside),
     };
-    if silenced {
-        alarms(scene, told, buf, list_area, hits);
-        finding::draw_silenced(scene, told, buf, detail, hits);
+    // Below one another what is told of one gets more than the list.
+    let most = if beside { area.height } else { area.height * 2 / 5 };
+    let height = wanted.max(5).min(most);
+    let detail = if beside {
+        Rect { x: area.x + columns, width: area.width - columns, ..area }
     } else {
-        // What is left below a short list shows where.
-        let lines: usize = lines(told, usize::from(list_area.width).saturating_sub(2)).iter().sum();
-        let height = (lines as u16 + 5).min(list_area.height);
-        let rest = Rect { y: list_area.y + height, height: list_area.height - height, ..list_area };
-        let shows = area.width >= BESIDE && rest.height >= LEAST_MATRIX && told.seen.pairs > 0;
-        list(scene, told, buf, if shows { Rect { height, ..list_area } } else { list_area }, hits);
-        if shows {
-            matrix::draw_marked(scene, buf, rest, hits);
+        Rect { y: area.y + height, height: area.height - height, ..area }
+    };
+    // What is left below a short list shows where.
+    let rest = Rect { y: area.y + height, height: area.height - height, width: columns, ..area };
+    let shows = beside && rest.height >= LEAST_MATRIX && told.seen.pairs > 0 && sight != FindingsSight::Silenced;
+    let list_area = Rect { width: columns, height: if beside && !shows { area.height } else { height }, ..area };
+    match sight {
+        FindingsSight::Findings => {
+            list(scene, told, buf, list_area, hits);
+            finding::draw(scene, told, buf, detail, hits);
         }
-        finding::draw(scene, told, buf, detail, hits);
+        FindingsSight::Silenced => {
+            alarms(scene, told, buf, list_area, hits);
+            finding::draw_silenced(scene, told, buf, detail, hits);
+        }
+        FindingsSight::Changes => {
+            changes::list(scene, told, buf, list_area, hits);
+            changes::detail(scene, told, buf, detail, hits);
+        }
+    }
+    if shows {
+        matrix::draw_marked(scene, buf, rest, hits);
     }
 }
 

@@ -81,6 +81,7 @@ pub fn actions(scene: &Scene<'_>) -> Vec<(Action, &'static str)> {
                 (Action::ShowCells, "pairs"),
                 (Action::ShowHop, "link"),
                 (Action::ShowSilenced, "held back"),
+                (Action::ShowChanges, "changes"),
                 (Action::Down, "next"),
                 (Action::SamplesDown, "more"),
             ]);

@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::text::{count, cut, fit, left, panel, put, right, span, window, wrap};
 use super::{HitMap, Scene, route, standout};
+use crate::matrix::Metric;
 use crate::sample::{Pattern, Status};
 use crate::session::{Shot, SizeCell};
 use crate::sweep::Enough;
@@ -200,6 +201,7 @@ fn facts(scene: &Scene<'_>, columns: usize) -> Vec<Line<'static>> {
         }
     }
     lines.extend(finding(scene, columns));
+    lines.extend(change(scene, room).map(|spans| row("change", spans)));
     if let Some(size) = size.filter(|size| !size.shots.is_empty()) {
         let messages = size.shots.last().map_or(0, |shot| shot.messages);
         let take = if size.take > 0 { format!(" · take {}", size.take) } else { String::new() };
@@ -218,6 +220,18 @@ fn facts(scene: &Scene<'_>, columns: usize) -> Vec<Line<'static>> {
         lines.push(Line::from(span(" start a sweep to measure", look.dim())));
     }
     lines
+}
+
+/// How much the pair changed since the other session.
+fn change(scene: &Scene<'_>, room: usize) -> Option<Vec<Span<'static>>> {
+    let (from, to) = scene.ui.matrix.cursor;
+    let changes = scene.view.changes.as_deref()?;
+    let ratio = changes.ratio(from, to)?;
+    let beyond = changes.beyond(from, to);
+    let amount = format!("{} %", Metric::Change.format(ratio.ln(), Metric::Change.unit(1.0)));
+    let words = if beyond { ", beyond noise" } else { ", within noise" };
+    let style = if beyond && ratio < 1.0 { scene.look.warn() } else { scene.look.text() };
+    Some(vec![span(fit(&[amount, words.to_owned()], room), style)])
 }
 
 /// The finding that the pair belongs to, in two lines at most.

@@ -5,11 +5,10 @@ use ratatui::layout::Rect;
 
 use super::text::put;
 use super::{HitMap, Scene, inspector, standout};
-use crate::diagnose::Finding;
 use crate::matrix::Metric;
-use crate::tui::findings::mark;
+use crate::tui::findings::{FindingsSight, Lit};
 use crate::tui::state::MatrixPanel;
-use crate::tui::widgets::matrix::{self, Lit, MatrixView, Zoom};
+use crate::tui::widgets::matrix::{self, MatrixView, Zoom};
 use crate::units::{format_ranks, format_size};
 
 /// No pair is there.
@@ -47,21 +46,27 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
     matrix(scene, buf, Rect { height: left.height - words, ..left }, hits);
 }
 
-/// The matrix alone, the chosen finding's pairs marked, without a cursor.
+/// The matrix alone, what is chosen on the Findings tab marked, without a cursor.
 pub fn draw_marked(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
     let panel = MatrixPanel { cursor: NOWHERE, anchor: None, zoom: Zoom::Fit, ..scene.ui.matrix.clone() };
-    let lit = scene.desk.told().and_then(|told| Some((scene.ui.findings.at, told.get(scene.ui.findings.at)?)));
+    let lit = if scene.ui.findings.sight == FindingsSight::Changes { Lit::Change } else { Lit::Finding };
     draw_with(scene, &panel, lit, buf, area, hits);
 }
 
 fn matrix(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
-    draw_with(scene, &scene.ui.matrix, scene.ui.findings.lit(scene.desk.told()), buf, area, hits);
+    draw_with(scene, &scene.ui.matrix, scene.ui.findings.lit, buf, area, hits);
 }
 
-fn draw_with(scene: &Scene<'_>, panel: &MatrixPanel, lit: Option<(usize, &Finding)>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
+fn draw_with(scene: &Scene<'_>, panel: &MatrixPanel, lit: Lit, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
     let key = scene.view.key;
     let bytes = if key.metric == Metric::SmallTime { key.small } else { key.bytes };
-    let what = if bytes == 0 { "nothing measured yet".to_owned() } else { format_size(bytes) };
+    let what = if let Some(other) = other(scene) {
+        other
+    } else if bytes == 0 {
+        "nothing measured yet".to_owned()
+    } else {
+        format_size(bytes)
+    };
     let mut title = vec![what];
     title.extend(scene.model.sweep.as_ref().map(|sweep| match sweep.settings.ci {
         ci if ci > 0.0 => format!("median within {:.0} %", ci * 100.0),
@@ -74,8 +79,7 @@ fn draw_with(scene: &Scene<'_>, panel: &MatrixPanel, lit: Option<(usize, &Findin
     let found = scene.view.insight.findings();
     let told = scene.desk.speaks(scene.model, key);
     let slow = told.map_or((&found.senders, &found.receivers), |told| (&told.slow.0, &told.slow.1));
-    let name = lit.map_or_else(String::new, |(at, _)| format!("finding {}", at + 1));
-    let cells = lit.and_then(|(at, finding)| Some((scene.desk.told()?.lit(at), mark(finding.severity))));
+    let marked = scene.ui.findings.marked(lit, scene.desk.told());
     let view = MatrixView {
         grid: &scene.view.grid,
         pattern: key.pattern,
@@ -88,9 +92,15 @@ fn draw_with(scene: &Scene<'_>, panel: &MatrixPanel, lit: Option<(usize, &Findin
         title: &title,
         lost: &lost,
         slow: (slow.0, slow.1),
-        lit: cells.map(|(cells, mark)| Lit { cells, mark, name: &name }),
+        lit: marked.as_ref().map(|marked| matrix::Lit { cells: marked.cells, mark: marked.mark, name: &marked.name }),
         focused: false,
         theme: &scene.look.theme,
     };
     hits.matrix = matrix::draw(&view, area, buf);
+}
+
+/// The session that is compared with, where that is what is shown.
+fn other(scene: &Scene<'_>) -> Option<String> {
+    let other = scene.desk.other().filter(|_| scene.view.key.metric == Metric::Change)?;
+    Some(format!("since {}", other.name))
 }

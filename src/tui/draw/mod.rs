@@ -9,6 +9,7 @@
 //!  m metric  s size  r re-measure ...                                                    q quit    header::last_line
 //! ```
 
+mod changes;
 mod classes;
 mod fan;
 mod fans;

@@ -1,4 +1,5 @@
-use super::Told;
+use super::{Told, direction, mark};
+use crate::matrix::Metric;
 use crate::session::Command;
 use crate::tui::draw::HitMap;
 use crate::tui::feed::Mode;
@@ -13,6 +14,28 @@ pub enum FindingsSight {
     Findings,
     /// alarms that were not raised
     Silenced,
+    /// what changed since another session
+    Changes,
+}
+
+/// Of what the pairs are marked in the matrix, and the link in the topology.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Lit {
+    #[default]
+    Nothing,
+    /// the chosen finding
+    Finding,
+    /// the chosen change
+    Change,
+}
+
+/// Pairs to be marked.
+pub struct Marked<'a> {
+    /// ascending
+    pub cells: &'a [(usize, usize)],
+    pub mark: &'static str,
+    /// what the mark stands for
+    pub name: String,
 }
 
 /// The Findings tab.
@@ -27,8 +50,9 @@ pub struct FindingsPanel {
     pub silenced: usize,
     /// first line of what is told of it
     pub scroll: usize,
-    /// its cells are marked in the matrix, its hop in the topology
-    pub lit: bool,
+    /// the change with the cursor
+    pub change: usize,
+    pub lit: Lit,
 }
 
 impl FindingsPanel {
@@ -38,7 +62,16 @@ impl FindingsPanel {
         let same = self.chosen.as_ref().and_then(|id| findings.iter().position(|finding| finding.id == *id));
         // Who has not chosen looks at whichever comes first.
         self.at = same.unwrap_or(if self.chosen.is_some() { self.at } else { 0 }).min(findings.len().saturating_sub(1));
-        self.lit &= !findings.is_empty();
+        let changes = told.and_then(Told::changes).map_or(0, |changes| changes.changes.len());
+        self.change = self.change.min(changes.saturating_sub(1));
+        let gone = match self.lit {
+            Lit::Nothing => false,
+            Lit::Finding => findings.is_empty(),
+            Lit::Change => changes == 0,
+        };
+        if gone {
+            self.lit = Lit::Nothing;
+        }
         let alarms = told.map_or(0, |told| told.diagnosis.silenced.len());
         self.silenced = self.silenced.min(alarms.saturating_sub(1));
     }
@@ -47,13 +80,33 @@ impl FindingsPanel {
     pub fn choose(&mut self, at: usize, told: &Told) {
         let Some(finding) = told.get(at) else { return };
         self.scroll = if at == self.at { self.scroll } else { 0 };
-        (self.at, self.lit) = (at, true);
+        (self.at, self.lit) = (at, Lit::Finding);
         self.chosen = Some(finding.id.clone());
     }
 
     /// The finding whose cells and hop are marked.
     pub fn lit<'a>(&self, told: Option<&'a Told>) -> Option<(usize, &'a crate::diagnose::Finding)> {
-        Some((self.at, told?.get(self.at)?)).filter(|_| self.lit)
+        Some((self.at, told?.get(self.at)?)).filter(|_| self.lit == Lit::Finding)
+    }
+
+    /// The pairs that are marked.
+    pub fn marked<'a>(&self, lit: Lit, told: Option<&'a Told>) -> Option<Marked<'a>> {
+        let told = told?;
+        match lit {
+            Lit::Nothing => None,
+            Lit::Finding => {
+                let mark = mark(told.get(self.at)?.severity);
+                Some(Marked { cells: told.lit(self.at), mark, name: format!("finding {}", self.at + 1) })
+            }
+            Lit::Change => {
+                let change = told.changes()?.changes.get(self.change)?;
+                Some(Marked {
+                    cells: told.changed(self.change),
+                    mark: direction(change.ratio),
+                    name: format!("change {}", self.change + 1),
+                })
+            }
+        }
     }
 }
 
@@ -65,12 +118,27 @@ impl Ui {
                 let alarms = facts.desk.told().map_or(0, |told| told.diagnosis.silenced.len());
                 let panel = &mut self.findings;
                 panel.sight = match panel.sight {
-                    FindingsSight::Findings if alarms > 0 => FindingsSight::Silenced,
-                    _ => FindingsSight::Findings,
+                    FindingsSight::Silenced => FindingsSight::Findings,
+                    _ if alarms > 0 => FindingsSight::Silenced,
+                    sight => sight,
                 };
                 panel.scroll = 0;
                 if alarms == 0 {
                     self.say("no alarm was held back", false);
+                }
+            }
+            Action::ShowChanges => {
+                let panel = &mut self.findings;
+                panel.scroll = 0;
+                if facts.desk.other().is_none() {
+                    self.say("no other session to compare with: toposcope open SESSION --against OTHER", false);
+                } else if panel.sight == FindingsSight::Changes {
+                    panel.sight = FindingsSight::Findings;
+                    if self.matrix.metric == Metric::Change {
+                        self.matrix.metric = Metric::Bandwidth;
+                    }
+                } else {
+                    self.compare();
                 }
             }
             Action::SamplesUp => self.findings.scroll = self.findings.scroll.saturating_sub(1),
@@ -89,6 +157,7 @@ impl Ui {
         let (at, count) = match panel.sight {
             FindingsSight::Findings => (panel.at, told.findings().len()),
             FindingsSight::Silenced => (panel.silenced, told.diagnosis.silenced.len()),
+            FindingsSight::Changes => (panel.change, told.changes().map_or(0, |changes| changes.changes.len())),
         };
         let last = count.saturating_sub(1);
         let page = hits.findings.len().max(1);
@@ -129,6 +198,10 @@ impl Ui {
 
     /// To the Matrix, the chosen finding's cells marked and the cursor on the first.
     fn show_cells(&mut self, facts: &Facts<'_>) {
+        if self.findings.sight == FindingsSight::Changes {
+            self.show_change(facts);
+            return;
+        }
         let Some((at, finding)) = self.chosen_finding(facts) else { return };
         let Some(&cell) = finding.cells.first() else {
             self.say("this finding is of no pair", false);
@@ -140,6 +213,20 @@ impl Ui {
         // Findings are of pairs alone, at the size where rates compare.
         self.matrix.pattern = None;
         self.matrix.size = facts.desk.told().map(|told| told.seen.bytes);
+        self.tab = Tab::Matrix;
+    }
+
+    /// To the Matrix, the chosen change's pairs marked.
+    fn show_change(&mut self, facts: &Facts<'_>) {
+        let change = facts.desk.told().and_then(|told| told.changes()?.changes.get(self.findings.change));
+        let Some(&cell) = change.and_then(|change| change.cells.first()) else {
+            self.say("this change is of no pair", false);
+            return;
+        };
+        self.findings.lit = Lit::Change;
+        self.matrix.put(cell, facts.model.world());
+        (self.matrix.pinned, self.matrix.anchor) = (true, None);
+        self.matrix.metric = Metric::Change;
         self.tab = Tab::Matrix;
     }
 
@@ -187,7 +274,7 @@ impl Ui {
 
     fn chosen_finding<'a>(&mut self, facts: &Facts<'a>) -> Option<(usize, &'a crate::diagnose::Finding)> {
         let found = facts.desk.told().and_then(|told| told.get(self.findings.at));
-        if found.is_none() || self.findings.sight == FindingsSight::Silenced {
+        if found.is_none() || self.findings.sight != FindingsSight::Findings {
             self.say("choose a finding first", false);
             return None;
         }
@@ -203,6 +290,10 @@ impl FindingsPanel {
             FindingsSight::Silenced => {
                 self.scroll = if to == self.silenced { self.scroll } else { 0 };
                 self.silenced = to;
+            }
+            FindingsSight::Changes => {
+                self.scroll = if to == self.change { self.scroll } else { 0 };
+                (self.change, self.lit) = (to, Lit::Change);
             }
         }
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crossterm::event::{Event as Input, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::style::Modifier;
 
-use super::{Desk, FindingsSight, Told};
+use super::{Desk, FindingsSight, Lit, Told};
 use crate::diagnose::Severity;
 use crate::matrix::Metric;
 use crate::ramp::Level;
@@ -101,7 +101,7 @@ fn a_key_lights_the_finding_s_pairs_in_the_matrix_at_every_colour_level_and_anot
         let marked = words.lines().filter(|line| line.contains('│')).map(|line| line.split('│').nth(1).unwrap().matches('▲').count());
         assert!(marked.sum::<usize>() >= 4, "{words}");
         press(&mut app, "esc");
-        assert!(!app.ui.findings.lit && text(&frame(&mut app, 120, 40)).matches("▲ finding 1").count() == 1, "{level:?}");
+        assert!(app.ui.findings.lit == Lit::Nothing && text(&frame(&mut app, 120, 40)).matches("▲ finding 1").count() == 1, "{level:?}");
     }
 }
 
@@ -115,7 +115,7 @@ fn pairs_of_many_ranks_are_lit_as_pixels_and_as_blocks() {
             app.desk.hold(Some(Told::with(told.diagnosis, told.seen, |_| &[])));
             app.ui.matrix.put((ranks - 1, 0), ranks);
             frame(&mut app, 80, 24);
-            app.ui.findings.lit = lit;
+            app.ui.findings.lit = if lit { Lit::Finding } else { Lit::Nothing };
             (frame(&mut app, 80, 24), app)
         };
         let (dark, _) = plain(false);
@@ -237,7 +237,7 @@ fn the_cursor_stays_with_its_finding_when_others_come_before_it() {
     assert_eq!(app.ui.findings.at, 0, "what was third is now first");
     app.desk.hold(Some(Told::default()));
     frame(&mut app, 120, 40);
-    assert!(!app.ui.findings.lit && app.ui.findings.at == 0);
+    assert!(app.ui.findings.lit == Lit::Nothing && app.ui.findings.at == 0);
 }
 
 /// What a thread makes is what would be made at once, and the model is free as soon as it has been read.
@@ -343,4 +343,86 @@ fn a_test_that_cannot_be_run_sends_nothing_and_says_why() {
     assert!(shown(&mut app).contains("it needs the job"), "{}", shown(&mut app));
     assert_eq!(press(&mut app, "t"), Effect::Nothing);
     assert!(app.ui.notice.as_ref().is_some_and(|notice| notice.refusal));
+}
+
+/// The box of `b70` as it was before 0→4 became half as fast.
+fn slowed() -> App {
+    let (header, records) = b70();
+    let before = folded(&(header.clone(), records.clone()));
+    // Four messages at 27.3 GB/s, each once more; what a message takes to begin stays the same.
+    let slower = |record: &Record| {
+        let mut record = record.clone();
+        if let Event::ProbeDone { samples, .. } = &mut record.event {
+            for sample in samples.iter_mut().filter(|sample| (sample.from, sample.to) == (0, 4)) {
+                sample.seconds = sample.seconds.map(|seconds| seconds + 4.0 * sample.bytes as f64 / 27.3e9);
+            }
+        }
+        record
+    };
+    let mut app = app((header, records.iter().map(slower).collect()), Tab::Findings, Level::TrueColor, Mode::Recorded);
+    app.compare_with(before);
+    app.desk.let_go();
+    app
+}
+
+fn folded((header, records): &crate::tui::fixture::Session) -> Model {
+    let mut model = Model::new(header.clone());
+    for record in records {
+        model.apply(record);
+    }
+    model
+}
+
+#[test]
+fn what_changed_since_another_session_is_told_in_words_and_shown_in_the_matrix() {
+    let mut app = slowed();
+    let screen = shown(&mut app);
+    for told in [
+        "what changed since b70-8",
+        "↓  1  0→4",
+        "-50 %",
+        "56 pairs compared",
+        "change of bandwidth, % · peer · since b70-8",
+        "bandwidth of pairs alone: after over before 0.5",
+    ] {
+        assert!(screen.contains(told), "{told}: {screen}");
+    }
+    press(&mut app, "m");
+    assert_eq!((app.ui.tab, app.ui.matrix.cursor, app.ui.matrix.metric), (Tab::Matrix, (0, 4), Metric::Change));
+    let screen = shown(&mut app);
+    for told in ["↓ change 1", "change    -50 %, beyond noise", "+100 %"] {
+        assert!(screen.contains(told), "{told}: {screen}");
+    }
+    // What did not change is in the colour of no change, and the metric goes round.
+    press(&mut app, "l");
+    assert!(shown(&mut app).contains("change    0.0 %, within noise"), "{}", shown(&mut app));
+    press(&mut app, "m");
+    assert_eq!(app.ui.matrix.metric, Metric::Bandwidth);
+    // Back to the findings of this session alone, and to what changed again.
+    press(&mut app, "6 c");
+    assert!(app.ui.findings.sight == FindingsSight::Findings && !shown(&mut app).contains("what changed since"), "{}", shown(&mut app));
+    press(&mut app, "c");
+    assert!(app.ui.findings.sight == FindingsSight::Changes && app.ui.matrix.metric == Metric::Change);
+}
+
+#[test]
+fn where_nothing_changed_the_screen_says_so_and_without_another_session_how_to_name_one() {
+    let mut app = app(b70(), Tab::Findings, Level::TrueColor, Mode::Recorded);
+    app.compare_with(folded(&b70()));
+    app.desk.let_go();
+    let screen = shown(&mut app);
+    assert!(screen.contains("no change beyond noise") && screen.contains("56 pairs compared"), "{screen}");
+    press(&mut app, "m");
+    assert!(app.ui.tab == Tab::Findings && shown(&mut app).contains("this change is of no pair"));
+    // Of other hosts nothing compares.
+    let mut app = crate::tui::fixture::app(b70(), Tab::Findings, Level::TrueColor, Mode::Recorded);
+    app.compare_with(folded(&three()));
+    app.desk.let_go();
+    assert!(shown(&mut app).contains("no rank is in both"), "{}", shown(&mut app));
+    let mut app = holding(b70(), found(), Tab::Findings);
+    press(&mut app, "c");
+    assert!(shown(&mut app).contains("toposcope open SESSION --against OTHER"), "{}", shown(&mut app));
+    app.ui.matrix.metric = Metric::Spread;
+    press(&mut app, "3 m");
+    assert_eq!(app.ui.matrix.metric, Metric::Bandwidth, "there is no change to show");
 }

@@ -1,7 +1,10 @@
 use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 
+use crate::diagnose::compare::{Changes, compare_diagnosed};
 use crate::diagnose::{Diagnosis, Finding, Measured, Severity, Shape, Ways, diagnose};
-use crate::topology::Unit;
+use crate::session::{Model, measured};
+use crate::topology::{Efficiency, Unit};
 
 /// How much a diagnosis rests on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -30,11 +33,37 @@ pub struct Told {
     lit: Vec<Vec<(usize, usize)>>,
     /// ranks found to send slowly, and to receive slowly, ascending
     pub slow: (Vec<usize>, Vec<usize>),
+    /// what changed since another session, or why that cannot be told; `None` without one
+    pub changes: Option<Result<Arc<Changes>, String>>,
+    /// cells of each change, ascending
+    changed: Vec<Vec<(usize, usize)>>,
+}
+
+/// A session that what is measured is compared with.
+pub struct Other {
+    pub name: String,
+    model: Model,
+    /// as rules look at it, made once
+    seen: OnceLock<(Measured, Diagnosis)>,
+}
+
+impl Other {
+    pub fn new(model: Model) -> Self {
+        Self { name: crate::units::plain(&model.header.name), model, seen: OnceLock::new() }
+    }
+
+    fn seen(&self, efficiency: &Efficiency) -> &(Measured, Diagnosis) {
+        self.seen.get_or_init(|| {
+            let measured = measured(&self.model, efficiency);
+            let diagnosis = diagnose(&measured);
+            (measured, diagnosis)
+        })
+    }
 }
 
 impl Told {
-    /// Diagnose what was measured.
-    pub fn of(measured: &Measured) -> Self {
+    /// Diagnose what was measured, and compare it with another session.
+    pub fn of(measured: &Measured, other: Option<&Other>, efficiency: &Efficiency) -> Self {
         let rated = |pairs: &crate::diagnose::Pairs| pairs.iter().filter(|pair| pair.rate.is_finite()).count();
         let seen = Seen {
             pairs: rated(&measured.peer),
@@ -45,8 +74,12 @@ impl Told {
             bytes: measured.bytes,
             unsure: measured.peer.iter().filter(|pair| pair.rate.is_finite() && pair.interval.is_none()).count(),
         };
-        let members = |unit| measured.units.members(unit);
-        Self::with(diagnose(measured), seen, members)
+        let diagnosis = diagnose(measured);
+        let changes = other.map(|other| {
+            let (before, known) = other.seen(efficiency);
+            compare_diagnosed((before, known), (measured, &diagnosis)).map(Arc::new).map_err(|error| error.to_string())
+        });
+        Self::with(diagnosis, seen, |unit| measured.units.members(unit)).beside(changes)
     }
 
     /// `members` are the ranks of a group.
@@ -77,7 +110,31 @@ impl Told {
             ranks.sort_unstable();
             ranks.dedup();
         }
-        Self { diagnosis, seen, cells, lit, slow }
+        Self { diagnosis, seen, cells, lit, slow, ..Self::default() }
+    }
+
+    /// The same beside another session.
+    #[must_use]
+    pub fn beside(mut self, changes: Option<Result<Arc<Changes>, String>>) -> Self {
+        let all = changes.iter().flatten().flat_map(|changes| &changes.changes);
+        self.changed = all
+            .map(|change| {
+                let mut cells = change.cells.clone();
+                cells.sort_unstable();
+                cells
+            })
+            .collect();
+        Self { changes, ..self }
+    }
+
+    /// What changed since another session.
+    pub fn changes(&self) -> Option<&Arc<Changes>> {
+        self.changes.as_ref()?.as_ref().ok()
+    }
+
+    /// The cells of a change, ascending.
+    pub fn changed(&self, at: usize) -> &[(usize, usize)] {
+        self.changed.get(at).map_or(&[], Vec::as_slice)
     }
 
     /// The findings, gravest first.

@@ -105,6 +105,7 @@ actions! {
     RunTest "run_test" Findings "Run the test that tells the causes apart"
     ShowCells "show_cells" Findings "Go to the Matrix, the finding's pairs marked"
     ShowHop "show_hop" Findings "Go to the Topology, the finding's link marked"
+    ShowChanges "show_changes" Findings "What changed since the other session, or the findings"
     ShowSilenced "show_silenced" Findings "Alarms that were held back and why, or the findings"
     Fold "fold" Topology "Fold; on a device, the worst pair of its rank"
     NextFault "next_fault" Topology "Go to the next device at fault, or of a slow rank"

@@ -19,18 +19,18 @@ use super::settled;
 
 const TOPOSCOPE: &str = env!("CARGO_BIN_EXE_toposcope");
 /// Ranks, one on each host; the first half is behind bridge 0.
-const WORLD: usize = 8;
-const NEAR: usize = WORLD / 2;
+pub(super) const WORLD: usize = 8;
+pub(super) const NEAR: usize = WORLD / 2;
 /// What hosts send and receive, and what the trunk carries each way, Mbit/s: what two cores manage for four pairs at a time.
 /// One port or the trunk alone may have [`FAST`] times as much.
-const RATE: u32 = 400;
+pub(super) const RATE: u32 = 400;
 const FAST: u32 = 2;
 /// The exceptions: rank 1 receives, and rank 2 sends, no more than this.
 const SLOW: u32 = 300;
 const SLOW_RECEIVER: usize = 1;
 const SLOW_SENDER: usize = 2;
 /// Of every message. A full bucket makes one of them too fast by a sixteenth: the first after a pause, which no median minds.
-const SIZE: &str = "2MiB";
+pub(super) const SIZE: &str = "2MiB";
 const LIMIT: Duration = Duration::from_secs(240);
 
 /// The same machine as a fabric file.
@@ -84,27 +84,33 @@ fn pairs() -> impl Iterator<Item = (usize, usize)> {
     (0..WORLD).flat_map(|from| (0..WORLD).map(move |to| (from, to))).filter(|(from, to)| from != to)
 }
 
-/// A lab with `times` these rates.
-fn shaped(times: u32) -> Option<Lab> {
+/// A lab with `times` these rates of its hosts, and a trunk that carries whatever comes.
+pub(super) fn wide(times: u32) -> Option<Lab> {
     let lab = Lab::with_trunk(NEAR, WORLD - NEAR)?;
     for rank in 0..WORLD {
         lab.shape_out(rank + 1, times * sends(rank));
         lab.shape_in(rank + 1, times * receives(rank));
     }
+    Some(lab)
+}
+
+/// A lab with `times` these rates.
+pub(super) fn shaped(times: u32) -> Option<Lab> {
+    let lab = wide(times)?;
     lab.shape_trunk(0, times * RATE);
     lab.shape_trunk(1, times * RATE);
     Some(lab)
 }
 
 /// A sweep that has ended well.
-struct Swept {
+pub(super) struct Swept {
     samples: Vec<Sample>,
-    session: PathBuf,
+    pub(super) session: PathBuf,
     wall: Duration,
 }
 
 /// `toposcope sweep` with `args` on all hosts, named so that a lab may have several.
-fn sweep(lab: &Lab, name: &str, args: &[&str]) -> Swept {
+pub(super) fn sweep(lab: &Lab, name: &str, args: &[&str]) -> Swept {
     let (session, out) = (lab.folder().join(name), lab.folder().join(format!("{name}.json")));
     let mut job = lab.mpirun(1, WORLD, [TOPOSCOPE, "sweep", "--engine", "mpi"]);
     // The network is far slower than any memory: a small arena is as good, and filled sooner.

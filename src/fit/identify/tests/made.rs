@@ -173,7 +173,7 @@ fn both_directions_are_links_of_their_own() {
 fn a_known_card_explains_what_its_flows_lose() {
     // Two hosts of four: what is slow has left the same host.
     let slow = set(&[((0, 4), 6.0), ((1, 5), 6.0)]);
-    let found = identify(&hosts(2, 4), &|_, _| Some(10.0 * GB), &[slow.clone()], &[]);
+    let found = identify(&hosts(2, 4), &|_, _| Some(10.0 * GB), std::slice::from_ref(&slow), &[]);
     assert_eq!(found.hidden, []);
     near(find(&found, "network out of node0").rate.unwrap(), 12.0 * GB);
     // With three hosts it may have carried 20 to the third one: then it is no more the card.

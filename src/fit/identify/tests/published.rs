@@ -1,4 +1,4 @@
-//! Eight B70 cards, of which the calibration thread (DeepSpeed pull request 8966) published the matrix of pairs, three fans and
+//! Eight B70 cards, of which the calibration thread (`DeepSpeed` pull request 8966) published the matrix of pairs, three fans and
 //! the least and greatest aggregate of each width. Figures re-typed; predictions and errors are those of an own computation
 //! that was made before this program (issue 5, must show a).
 

@@ -21,7 +21,7 @@ pub(super) fn draw(view: &MatrixView<'_>, painter: &Painter, area: Rect, buffer:
     if let Some(domain) = painter.domain {
         let all = view.grid.all();
         let (least, most) = match painter.metric {
-            Metric::Bandwidth | Metric::ShareOfExpected | Metric::DuplexRatio => (all.worst, all.best),
+            Metric::Bandwidth | Metric::ShareOfExpected | Metric::DuplexRatio | Metric::Change => (all.worst, all.best),
             Metric::SmallTime | Metric::Spread => (all.best, all.worst),
             Metric::Asymmetry => (-all.worst.abs(), all.worst.abs()),
         };

@@ -32,7 +32,7 @@ impl<'a> Painter<'a> {
         let domain = view.grid.domain();
         // Of rates the very largest, not a percentile: what is told in words has the same unit.
         let largest = if metric == Metric::Bandwidth { view.grid.all().best } else { domain.map_or(f64::NAN, |domain| domain.hi) };
-        let map = if metric == Metric::Asymmetry { Map::Diverging } else { Map::Sequential };
+        let map = if metric.has_sides() { Map::Diverging } else { Map::Sequential };
         let level = theme.level();
         let accent = match theme.style("ui.border.focus").fg {
             Some(color) if level >= Level::Ansi256 => rgb_of(color).map_or(Paint::Plain, |rgb| exact(rgb, level)),
@@ -50,7 +50,9 @@ impl<'a> Painter<'a> {
     /// The heading, with the unit.
     pub(super) fn title(&self) -> String {
         match self.metric {
-            Metric::ShareOfExpected | Metric::Asymmetry | Metric::DuplexRatio | Metric::Spread => self.metric.title(f64::NAN),
+            Metric::ShareOfExpected | Metric::Asymmetry | Metric::DuplexRatio | Metric::Spread | Metric::Change => {
+                self.metric.title(f64::NAN)
+            }
             metric => format!("{}, {}", metric.name(), self.unit.name),
         }
     }
@@ -76,6 +78,10 @@ impl<'a> Painter<'a> {
         let full = self.metric.format(value, self.unit);
         if full.chars().count() <= width {
             return full;
+        }
+        if self.metric == Metric::Change {
+            let whole = format!("{:+.0}", value.exp_m1() * 100.0);
+            return if whole.len() <= width { whole } else { "…".to_owned() };
         }
         let scaled = value / self.unit.scale;
         let sign = if self.metric == Metric::Asymmetry { "+" } else { "" };
