@@ -6,13 +6,16 @@ use crate::topology::{Efficiency, PathClass, Placement, Router, Topology, Units}
 
 const LARGE: u64 = 256 << 20;
 
+/// Of sender and receiver.
+type Factor = fn(usize, usize) -> f64;
+
 /// Ranks on hosts of four, every pair at 10 GB/s with 20 µs before the first byte; noise of 3 % by a seed.
 struct Made {
     hosts: Vec<&'static str>,
     seed: u64,
     /// factor on the rate, and on the latency
-    rate: fn(usize, usize) -> f64,
-    wait: fn(usize, usize) -> f64,
+    rate: Factor,
+    wait: Factor,
     n: u32,
 }
 
@@ -124,7 +127,7 @@ fn one_link_slower_by_a_tenth_is_named_alone_in_at_least_98_of_100_runs() {
 
 #[test]
 fn what_moved_alike_is_one_line_and_names_its_cause() {
-    let cases: [(&str, fn(usize, usize) -> f64); 6] = [
+    let cases: [(&str, Factor); 6] = [
         ("rank 3 sends: 20 % slower", |from, _| if from == 3 { 0.8 } else { 1.0 }),
         ("rank 6 receives: ", |_, to| if to == 6 { 0.7 } else { 1.0 }),
         ("rank 1 sends and receives: ", |from, to| if from == 1 || to == 1 { 0.8 } else { 1.0 }),
