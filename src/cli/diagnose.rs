@@ -112,13 +112,17 @@ fn text(model: &Model, seen: &Measured, told: &Diagnosis, all: bool, look: Look)
     if !blocks.is_empty() {
         page.line("");
         page.line("what transfers at the same time share");
-        blocks.iter().for_each(|block| put(&mut page, block));
+        for block in &blocks {
+            put(&mut page, block);
+        }
     }
     let quiet = told.silenced.len();
     if all && quiet > 0 {
         page.line("");
         page.line("alarms that were not raised");
-        silenced(told).iter().for_each(|(_, text)| page.sentence("      ", &plain(text)));
+        for (_, text) in silenced(told) {
+            page.sentence("      ", &plain(&text));
+        }
     } else if quiet > 0 {
         page.line("");
         page.line(&format!("{quiet} alarm{} not raised; --all tells why", if quiet == 1 { "" } else { "s" }));
@@ -143,7 +147,9 @@ fn put(page: &mut Page, block: &Block) {
                 cells.zip(&widths).fold("   ".to_owned(), |line, (cell, width)| format!("{line} {cell:<width$} "))
             };
             page.quiet(&line(&mut head.iter().copied()));
-            rows.iter().for_each(|row| page.line(&line(&mut row.iter().map(String::as_str))));
+            for row in &rows {
+                page.line(&line(&mut row.iter().map(String::as_str)));
+            }
         }
         Block::Picture(_) => {}
     }

@@ -62,7 +62,9 @@ pub(super) fn export(global: &super::args::Global, source: &Path, wanted: &Wante
             let written = if wanted.format == Format::Html { Written::Html } else { Written::Markdown };
             let seen = session::measured(&model, &super::efficiency::table(global)?);
             let pictures = write_report(&wanted.out, written, &model, &seen, &crate::diagnose::diagnose(&seen))?;
-            pictures.iter().for_each(|picture| print(&format!("{}\n", picture.display())));
+            for picture in pictures {
+                print(&format!("{}\n", picture.display()));
+            }
         }
         Format::Svg => {
             let picture = picture(global, &model, wanted)?;

@@ -67,7 +67,7 @@ fn group(model: &Model, own: &Together) -> Value {
     flows.sort_unstable();
     let same = model.groups.iter().filter(|(group, _)| group.pattern == own.pattern && group.root == own.root);
     let size = same.flat_map(|(_, sizes)| sizes).find(|size| size.bytes == own.bytes && size.flows() == flows);
-    let seconds = size.map(|size| size.completions()).unwrap_or_default();
+    let seconds = size.map(crate::session::GroupSize::completions).unwrap_or_default();
     let repeats: Vec<Value> = seconds.into_iter().map(|seconds| json!({"seconds": seconds, "used": true})).collect();
     json!({
         "pattern": own.pattern.name(),

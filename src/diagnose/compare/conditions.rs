@@ -72,10 +72,13 @@ fn named(list: &[(String, String)]) -> BTreeMap<&str, &str> {
     list.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
 }
 
+/// What a rank is bound to, by number.
+type Seat = fn(&Placement) -> Option<usize>;
+
 /// Where ranks are bound, and to what.
 fn seats(old: &Measured, new: &Measured, ranks: &[Option<usize>], say: &mut Vec<String>) {
     let number = |number: Option<usize>| number.map_or_else(|| "none".to_owned(), |number| number.to_string());
-    let kinds: [(&str, fn(&Placement) -> Option<usize>); 2] = [("NUMA node", |own| own.numa), ("GPU", |own| own.gpu)];
+    let kinds: [(&str, Seat); 2] = [("NUMA node", |own| own.numa), ("GPU", |own| own.gpu)];
     for (what, of) in kinds {
         let mut moved: BTreeMap<(Option<usize>, Option<usize>), Vec<usize>> = BTreeMap::new();
         for (rank, before) in ranks.iter().enumerate() {

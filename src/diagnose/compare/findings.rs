@@ -22,7 +22,7 @@ pub(super) fn told(
     // One that was a note and is a warning now came, too.
     let grave = |finding: &&Finding| finding.severity >= Severity::Warning;
     let other = |known: &HashMap<String, Severity>, finding: &Finding| !known.contains_key(&finding.id);
-    let changed = |finding: &Finding, together: bool| {
+    let rests_on_change = |finding: &Finding, together: bool| {
         let pairs = finding.cells.iter().chain(finding.facts.iter().flat_map(|fact| &fact.pairs));
         let groups = finding.facts.iter().flat_map(|fact| &fact.together);
         pairs.clone().any(|cell| cells.contains(cell))
@@ -34,7 +34,7 @@ pub(super) fn told(
         title: finding.title.clone(),
         severity: finding.severity,
         came,
-        changed: changed(finding, came),
+        changed: rests_on_change(finding, came),
     };
     let came = new.findings.iter().filter(grave).filter(|own| other(&before, own)).map(|own| tell(own, true));
     let went = old.findings.iter().filter(grave).filter(|own| other(&after, own)).map(|own| tell(own, false));

@@ -69,7 +69,9 @@ fn subject(new: &Measured, what: What, found: &Found) -> String {
             What::Together => "all fans, relays and sets".to_owned(),
             _ => "all pairs".to_owned(),
         },
-        Place::Class { class } => format!("all {} pairs", new.classes.get(usize::from(class)).map_or_else(String::new, |own| own.name())),
+        Place::Class { class } => {
+            format!("all {} pairs", new.classes.get(usize::from(class)).map_or_else(String::new, crate::diagnose::PairClass::name))
+        }
         Place::Between { from, to } => format!("{} → {}", name(from), name(to)),
         Place::Unit { unit, ways } => match (what, ways) {
             (What::Local, _) => format!("copies within {}", name(unit)),

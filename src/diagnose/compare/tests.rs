@@ -6,13 +6,16 @@ use crate::topology::{Efficiency, PathClass, Placement, Router, Topology, Units}
 
 const LARGE: u64 = 256 << 20;
 
+/// Of sender and receiver.
+type Factor = fn(usize, usize) -> f64;
+
 /// Ranks on hosts of four, every pair at 10 GB/s with 20 µs before the first byte; noise of 3 % by a seed.
 struct Made {
     hosts: Vec<&'static str>,
     seed: u64,
     /// factor on the rate, and on the latency
-    rate: fn(usize, usize) -> f64,
-    wait: fn(usize, usize) -> f64,
+    rate: Factor,
+    wait: Factor,
     n: u32,
 }
 
@@ -124,7 +127,7 @@ fn one_link_slower_by_a_tenth_is_named_alone_in_at_least_98_of_100_runs() {
 
 #[test]
 fn what_moved_alike_is_one_line_and_names_its_cause() {
-    let cases: [(&str, fn(usize, usize) -> f64); 6] = [
+    let cases: [(&str, Factor); 6] = [
         ("rank 3 sends: 20 % slower", |from, _| if from == 3 { 0.8 } else { 1.0 }),
         ("rank 6 receives: ", |_, to| if to == 6 { 0.7 } else { 1.0 }),
         ("rank 1 sends and receives: ", |from, to| if from == 1 || to == 1 { 0.8 } else { 1.0 }),
@@ -186,25 +189,26 @@ fn pairs_that_scatter_from_run_to_run_more_than_their_repeats_do_are_no_change()
 }
 
 #[test]
-fn sizes_that_changed_by_chance_of_the_run_each_its_own_way_are_no_change() {
-    // 10 % from run to run by pair and size, as caches do it.
-    let before = Made { hosts: vec!["a", "a", "a"], ..Made::default() }.measured();
-    let mut after = Made { hosts: vec!["a", "a", "a"], seed: 99, ..Made::default() }.measured();
-    let mut all = Vec::new();
-    let seen: Vec<PairSeen> = after.peer.iter().copied().collect();
-    let told = seen.into_iter().map(|pair| {
-        let (from, to) = (pair.from as usize, pair.to as usize);
-        let begin = all.len();
-        all.extend(after.peer.sizes(from, to).iter().map(|size| {
-            let by = 0.1 * normal(&mut fastrand::Rng::with_seed(size.bytes + (from * 8 + to) as u64));
-            AtSize { seconds: size.seconds * by.exp(), ..*size }
-        }));
-        (pair, begin..all.len())
+fn sizes_that_changed_each_its_own_way_are_seldom_a_change_of_the_rate() {
+    // 8 % from run to run by size, as caches do it; two pairs are too few to show it by themselves.
+    let alarms = (0..50).filter(|&seed| {
+        let made = |seed| Made { hosts: vec!["a", "a"], seed, ..Made::default() }.measured();
+        let (before, mut after) = (made(seed), made(seed + 1000));
+        let mut rng = fastrand::Rng::with_seed(seed + 2000);
+        let mut all = Vec::new();
+        let seen: Vec<PairSeen> = after.peer.iter().copied().collect();
+        let told = seen.into_iter().map(|pair| {
+            let begin = all.len();
+            let sizes = after.peer.sizes(pair.from as usize, pair.to as usize);
+            all.extend(sizes.iter().map(|size| AtSize { seconds: size.seconds * (0.08 * normal(&mut rng)).exp(), ..*size }));
+            (pair, begin..all.len())
+        });
+        let told = told.collect();
+        after.peer = Pairs::with_sizes(2, told, &all);
+        compare(&before, &after).unwrap().changes.iter().any(|change| change.what == What::Rate)
     });
-    let told = told.collect();
-    after.peer = Pairs::with_sizes(3, told, &all);
-    let changes = compare(&before, &after).unwrap().changes;
-    assert!(changes.iter().all(|change| change.what != What::Rate), "{changes:?}");
+    let alarms = alarms.count();
+    assert!(alarms <= 3, "{alarms}");
 }
 
 #[test]
