@@ -181,7 +181,7 @@ fn list(scene: &Scene<'_>, told: &Told, buf: &mut Buffer, area: Rect, hits: &mut
     let inner = panel(buf, area, look, &Line::from(span(fit(&heading(scene, told), room), look.title())));
     let columns = usize::from(inner.width);
     // What it rests on stands below, where there is room for it.
-    let foot = if inner.height > 8 { 2 } else { u16::from(inner.height > 4) };
+    let foot = if inner.height > 8 { 2 } else { u16::from(inner.height > 2) };
     let rows = usize::from(inner.height - foot);
     // More of them are seen in one line each; the chosen one is told in full beside.
     let whole = lines(told, columns, TITLE);
