@@ -169,6 +169,47 @@ fn no_color_sends_no_colours() {
     assert_eq!(first_colour(&term.bytes()), None);
 }
 
+/// Slow links of a published box, told of a simulated one.
+#[test]
+fn what_is_slow_is_told_its_pairs_are_marked_and_a_key_runs_the_test_that_decides() {
+    let place = Place::new();
+    let fabric = ["--engine", "sim", "--fabric", "b70-8", "--sizes", "4KiB,1MiB,64MiB", "--repeats", "6"];
+    let mut term = start(&place, &fabric, &[]);
+    started_sweep(&mut term);
+    term.see("✓ complete");
+    term.press("6");
+    term.see("likely causes");
+    term.see("0→2 7.70 GB/s");
+    term.press("m");
+    term.see("▲ finding 1");
+    term.press("6");
+    // Not every test can be run without a device: the first that can. The last line is drawn last: when its word goes with the
+    // next key, the rest is of that key, too.
+    let runs = (0..12).any(|_| {
+        term.press("c");
+        term.see("--against OTHER");
+        term.press("j");
+        term.until("the next finding", |screen| !screen.contents().contains("--against OTHER"));
+        term.text().contains("run it")
+    });
+    assert!(runs, "{}", term.text());
+    term.press("t");
+    term.see("what tests told");
+    term.press("q");
+    term.left_whole(0);
+    place.nothing_runs();
+    let recorded = store::read(&place.session()).unwrap();
+    let done = |record: &toposcope::session::Record| matches!(record.event, toposcope::session::Event::TestDone { .. });
+    assert!(recorded.records.iter().any(done), "the test is in the session");
+    // And what changed since: nothing, of the same session.
+    let session = place.session().display().to_string();
+    let mut term = Term::start(&place, (120, 40), &[TOPOSCOPE, "open", &session, "--against", &session], &[]);
+    term.entered();
+    term.see("no change beyond noise");
+    term.press("q");
+    term.left_whole(0);
+}
+
 #[test]
 fn without_a_terminal_nothing_is_drawn_and_the_way_out_is_told() {
     let place = Place::new();

@@ -196,7 +196,7 @@ pub fn detail(scene: &Scene<'_>, told: &Told, buf: &mut Buffer, area: Rect, hits
     }
 }
 
-/// `bandwidth of pairs alone: after over before 0.54 (0.53–0.55, 95 %), p below 1e-6`
+/// `bandwidth of pairs alone: after over before 0.540 (0.530–0.550, 95 %); probability of as much by chance below 1e-6`
 fn evidence(change: &Change) -> String {
     let what = match change.what {
         What::State => return "no answer or wrong bytes on one side".to_owned(),
@@ -207,10 +207,6 @@ fn evidence(change: &Change) -> String {
         What::Latency => "speed of small messages",
     };
     let interval = change.interval.map_or_else(String::new, |interval| format!(" ({:.3}–{:.3}, 95 %)", interval.low, interval.high));
-    let chance = if change.p < 1e-6 { "below 1e-6".to_owned() } else { format!("{:.1e}", change.p) };
-    format!(
-        "{what}: after over before {:.3}{interval}; by chance with a probability {}",
-        change.ratio,
-        if change.p < 1e-6 { chance } else { format!("of {chance}") }
-    )
+    let probability = if change.p < 1e-6 { "below 1e-6".to_owned() } else { format!("{:.1e}", change.p) };
+    format!("{what}: after over before {:.3}{interval}; probability of as much by chance {probability}", change.ratio)
 }

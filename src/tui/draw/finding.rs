@@ -19,6 +19,23 @@ const NAMES: usize = 9;
 /// Sets of a test up to which it is told what each cause predicts of them.
 const SETS: usize = 4;
 
+/// A line below what is told.
+struct Foot {
+    line: Line<'static>,
+    /// first column, columns and what a click there asks for
+    keys: Vec<(usize, usize, Action)>,
+}
+
+impl Foot {
+    const fn plain(line: Line<'static>) -> Self {
+        Self { line, keys: Vec::new() }
+    }
+
+    fn key(line: Line<'static>, action: Action) -> Self {
+        Self { keys: vec![(0, line.width(), action)], line }
+    }
+}
+
 /// Draw the chosen finding.
 pub fn draw(scene: &Scene<'_>, told: &Told, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
     let look = scene.look;
@@ -56,10 +73,10 @@ pub fn draw(scene: &Scene<'_>, told: &Told, buf: &mut Buffer, area: Rect, hits: 
     }
     // Right below where all is told, so that nothing has to be looked for; else at the bottom.
     let top = if body.len() < rows { used + 1 } else { rows as u16 };
-    for (row, (line, action)) in (top..).zip(foot.into_iter().take(below)) {
-        put(buf, inner, row, &line);
-        if let Some(action) = action {
-            let words = Rect { x: inner.x, y: inner.y + row, width: line.width() as u16, height: 1 };
+    for (row, foot) in (top..).zip(foot.into_iter().take(below)) {
+        put(buf, inner, row, &foot.line);
+        for (x, columns, action) in foot.keys {
+            let words = Rect { x: inner.x + x as u16, y: inner.y + row, width: columns as u16, height: 1 };
             hits.actions.push((words.intersection(inner), action));
         }
     }
@@ -93,15 +110,15 @@ fn told_in(text: &str, columns: usize, style: ratatui::style::Style) -> Vec<Line
 fn body(scene: &Scene<'_>, found: &Finding, columns: usize, airy: bool) -> Vec<Line<'static>> {
     let look = scene.look;
     let air = || airy.then(Line::default);
-    let mut lines = told_in(&plain(&found.title), columns, look.strong());
+    let mut lines = told_in(&short(&found.title), columns, look.strong());
     for fact in &found.facts {
-        lines.extend(hung("·", &plain(&fact.say), columns, (look.dim(), look.text())));
+        lines.extend(hung("·", &short(&fact.say), columns, (look.dim(), look.text())));
     }
     if !found.told.is_empty() {
         lines.extend(air());
         lines.push(heading(scene, "what tests told"));
         for told in &found.told {
-            lines.extend(hung("✓", &plain(told), columns, (look.good(), look.text())));
+            lines.extend(hung("✓", &short(told), columns, (look.good(), look.text())));
         }
     }
     if !found.suspects.is_empty() {
@@ -134,7 +151,7 @@ fn cause(scene: &Scene<'_>, at: usize, suspect: &Suspect, columns: usize) -> Vec
     let style = if at == 0 { look.strong() } else { look.text() };
     let mut lines = hung(&format!("{}", at + 1), suspect.cause.words(), columns, (look.dim(), style));
     for (name, text, style) in [("for", &suspect.because, look.text()), ("against", &suspect.against, look.dim())] {
-        for (row, line) in wrap(&plain(text), columns.saturating_sub(NAMES + 2)).into_iter().enumerate() {
+        for (row, line) in wrap(&short(text), columns.saturating_sub(NAMES + 2)).into_iter().enumerate() {
             let name = if row == 0 { name } else { "" };
             lines.push(Line::from(vec![span(format!("   {name:<NAMES$}"), look.dim()), span(line, style)]));
         }
@@ -142,28 +159,32 @@ fn cause(scene: &Scene<'_>, at: usize, suspect: &Suspect, columns: usize) -> Vec
     lines
 }
 
-/// What to do next: the test, and where to look; each line with the key that a click on it stands for.
-fn foot(scene: &Scene<'_>, found: &Finding, columns: usize, airy: bool) -> Vec<(Line<'static>, Option<Action>)> {
+/// What to do next: the test, and where to look.
+fn foot(scene: &Scene<'_>, found: &Finding, columns: usize, airy: bool) -> Vec<Foot> {
     let look = scene.look;
-    let mut lines: Vec<(Line<'static>, Option<Action>)> = Vec::new();
+    let mut lines: Vec<Foot> = Vec::new();
     let testing = scene.model.testing.as_ref().filter(|(of, _)| *of == found.id);
     match &found.next {
         _ if let Some((_, test)) = testing => {
-            lines.push((Line::from(span(" the test runs …", look.accent())), None));
-            lines.extend(told_in(&test.say, columns, look.text()).into_iter().map(|line| (line, None)));
+            lines.push(Foot::plain(Line::from(span(" the test runs …", look.accent()))));
+            lines.extend(told_in(&test.say, columns, look.text()).into_iter().map(Foot::plain));
             let key = look.key_of(Action::Abort);
-            lines.push((Line::from(vec![Span::raw(" "), span(key, look.key()), span("  stop it", look.dim())]), Some(Action::Abort)));
+            lines.push(Foot::key(Line::from(vec![Span::raw(" "), span(key, look.key()), span("  stop it", look.dim())]), Action::Abort));
         }
         Some(next) => {
-            lines.push((heading(scene, "next test"), None));
-            lines.extend(told_in(&plain(&next.test.say), columns, look.text()).into_iter().map(|line| (line, None)));
             if airy {
-                lines.extend(predictions(scene, next, columns).into_iter().map(|line| (line, None)));
+                lines.push(Foot::plain(heading(scene, "next test")));
+                lines.extend(told_in(&short(&next.test.say), columns, look.text()).into_iter().map(Foot::plain));
+            } else {
+                lines.extend(hung("next", &short(&next.test.say), columns, (look.dim(), look.text())).into_iter().map(Foot::plain));
+            }
+            if airy {
+                lines.extend(predictions(scene, next, columns).into_iter().map(Foot::plain));
             }
             lines.extend(run(scene, next, columns));
-            lines.extend(airy.then(|| (Line::default(), None)));
+            lines.extend(airy.then(|| Foot::plain(Line::default())));
         }
-        None if !found.suspects.is_empty() => lines.push((Line::from(span(" no test here would tell more", look.dim())), None)),
+        None if !found.suspects.is_empty() => lines.push(Foot::plain(Line::from(span(" no test here would tell more", look.dim())))),
         None => {}
     }
     let mut where_: Vec<(Action, String)> = Vec::new();
@@ -175,11 +196,22 @@ fn foot(scene: &Scene<'_>, found: &Finding, columns: usize, airy: bool) -> Vec<(
         None if !found.cells.is_empty() && !scene.atlas.tree.is_empty() => where_.push((Action::ShowHop, "where its ranks sit".to_owned())),
         None => {}
     }
-    for (action, text) in where_ {
-        let key = look.key_of(action);
-        let text = cut(&text, columns.saturating_sub(width(&key) + 3));
-        lines.push((Line::from(vec![Span::raw(" "), span(key, look.key()), span(format!("  {text}"), look.dim())]), Some(action)));
+    let told = |(action, text): &(Action, String), room: usize| {
+        let key = look.key_of(*action);
+        let text = cut(text, room.saturating_sub(width(&key) + 3));
+        vec![Span::raw(" "), span(key, look.key()), span(format!("  {text}"), look.dim())]
+    };
+    if let ([(action, _), (other, _)], false) = (where_.as_slice(), airy) {
+        // Side by side, each with its half.
+        let half = columns / 2;
+        let mut spans = told(&where_[0], half);
+        let used: usize = spans.iter().map(Span::width).sum();
+        spans.push(Span::raw(" ".repeat(half.saturating_sub(used))));
+        spans.extend(told(&where_[1], columns - half));
+        lines.push(Foot { line: Line::from(spans), keys: vec![(0, half, *action), (half, columns - half, *other)] });
+        return lines;
     }
+    lines.extend(where_.iter().map(|entry| Foot::key(Line::from(told(entry, columns)), entry.0)));
     lines
 }
 
@@ -204,7 +236,7 @@ fn predictions(scene: &Scene<'_>, next: &Next, columns: usize) -> Vec<Line<'stat
 }
 
 /// `t  run it   about 2.00 s, 6 repeats of 256 MiB`, or why it cannot be run here.
-fn run(scene: &Scene<'_>, next: &Next, columns: usize) -> Vec<(Line<'static>, Option<Action>)> {
+fn run(scene: &Scene<'_>, next: &Next, columns: usize) -> Vec<Foot> {
     let look = scene.look;
     let cost = format!(
         "about {}, {} of {}",
@@ -214,14 +246,14 @@ fn run(scene: &Scene<'_>, next: &Next, columns: usize) -> Vec<(Line<'static>, Op
     );
     if !next.cannot.is_empty() {
         let text = format!("cannot be run here: {}", plain(&next.cannot));
-        return told_in(&text, columns, look.dim()).into_iter().map(|line| (line, None)).collect();
+        return told_in(&text, columns, look.dim()).into_iter().map(Foot::plain).collect();
     }
     if scene.mode == Mode::Recorded {
         let text = format!("{cost}; it needs the job, and this session was recorded");
-        return told_in(&text, columns, look.dim()).into_iter().map(|line| (line, None)).collect();
+        return told_in(&text, columns, look.dim()).into_iter().map(Foot::plain).collect();
     }
     let key = scene.look.keymap.keys_of(Action::RunTest).last().map_or_else(|| "–".to_owned(), ToString::to_string);
     let line =
         Line::from(vec![Span::raw(" "), span(key, look.key()), span("  run it", look.strong()), span(format!("  {cost}"), look.dim())]);
-    vec![(line, Some(Action::RunTest))]
+    vec![Foot::key(line, Action::RunTest)]
 }

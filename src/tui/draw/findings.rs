@@ -7,6 +7,7 @@ use ratatui::text::{Line, Span};
 use super::text::{count, cut, fit, panel, put, right, span, window, wrap};
 use super::{HitMap, Scene, changes, finding, matrix};
 use crate::diagnose::{Finding, Severity};
+use crate::tui::atlas::short;
 use crate::tui::findings::{FindingsSight, Seen, Told, mark};
 use crate::tui::keys::Action;
 use crate::units::{format_count, format_size, plain};
@@ -35,7 +36,7 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
     let columns = if beside { (area.width * 46 / 100).min(84) } else { area.width };
     let inside = usize::from(columns).saturating_sub(2);
     let wanted = match sight {
-        FindingsSight::Findings => lines(told, inside).iter().sum::<usize>() as u16 + if beside { 5 } else { 3 },
+        FindingsSight::Findings => lines(told, inside, TITLE).iter().sum::<usize>() as u16 + if beside { 5 } else { 3 },
         FindingsSight::Silenced => told.diagnosis.silenced.len() as u16 + 2,
         FindingsSight::Changes => changes::rows(told, inside),
     };
@@ -154,8 +155,8 @@ fn more(scene: &Scene<'_>, seen: &Seen) -> Vec<&'static str> {
 }
 
 /// Lines that each finding takes in a list of so many columns.
-fn lines(told: &Told, columns: usize) -> Vec<usize> {
-    told.findings().iter().map(|finding| title(finding, columns).len()).collect()
+fn lines(told: &Told, columns: usize, most: usize) -> Vec<usize> {
+    told.findings().iter().map(|finding| title(finding, columns, most).len()).collect()
 }
 
 /// Columns before the title, and of the amount with the space before it.
@@ -164,11 +165,11 @@ fn tail(finding: &Finding) -> usize {
     super::text::width(&finding.amount) + 3
 }
 
-fn title(finding: &Finding, columns: usize) -> Vec<String> {
+fn title(finding: &Finding, columns: usize, most: usize) -> Vec<String> {
     let room = columns.saturating_sub(HEAD + tail(finding)).max(8);
-    let mut lines = wrap(&plain(&finding.title), room);
-    if lines.len() > TITLE {
-        let rest = lines.split_off(TITLE - 1).join(" ");
+    let mut lines = wrap(&short(&finding.title), room);
+    if lines.len() > most {
+        let rest = lines.split_off(most - 1).join(" ");
         lines.push(cut(&rest, room));
     }
     if lines.is_empty() { vec![String::new()] } else { lines }
@@ -180,9 +181,12 @@ fn list(scene: &Scene<'_>, told: &Told, buf: &mut Buffer, area: Rect, hits: &mut
     let inner = panel(buf, area, look, &Line::from(span(fit(&heading(scene, told), room), look.title())));
     let columns = usize::from(inner.width);
     // What it rests on stands below, where there is room for it.
-    let foot = if inner.height > 8 { 2 } else { u16::from(inner.height > 4) };
+    let foot = if inner.height > 8 { 2 } else { u16::from(inner.height > 2) };
     let rows = usize::from(inner.height - foot);
-    let lines = lines(told, columns);
+    // More of them are seen in one line each; the chosen one is told in full beside.
+    let whole = lines(told, columns, TITLE);
+    let most = if whole.iter().sum::<usize>() > rows { 1 } else { TITLE };
+    let lines = lines(told, columns, most);
     let mut first = 0;
     while lines.get(first..=ui.at).is_some_and(|before| before.iter().sum::<usize>() > rows) && first < ui.at {
         first += 1;
@@ -197,7 +201,7 @@ fn list(scene: &Scene<'_>, told: &Told, buf: &mut Buffer, area: Rect, hits: &mut
             break;
         }
         let here = at == ui.at;
-        for (line, text) in title(found, columns).into_iter().enumerate() {
+        for (line, text) in title(found, columns, most).into_iter().enumerate() {
             put(buf, inner, y + line as u16, &Line::from(entry(scene, found, at, line, text, columns)));
         }
         let height = (lines[at] as u16).min(inner.height.saturating_sub(y));

@@ -10,6 +10,7 @@ use crate::matrix::Metric;
 use crate::sample::{Pattern, Status};
 use crate::session::{Shot, SizeCell};
 use crate::sweep::Enough;
+use crate::tui::atlas::short;
 use crate::tui::findings::mark;
 use crate::units::{format_seconds, format_size, plain};
 
@@ -240,7 +241,7 @@ fn finding(scene: &Scene<'_>, columns: usize) -> Vec<Line<'static>> {
     let Some((at, found)) = scene.desk.told().and_then(|told| told.at_cell(scene.ui.matrix.cursor)) else { return Vec::new() };
     let head = format!(" {} finding {}  ", mark(found.severity), at + 1);
     let indent = super::text::width(&head);
-    let lines = wrap(&plain(&found.title), columns.saturating_sub(indent + 1));
+    let lines = wrap(&short(&found.title), columns.saturating_sub(indent + 1));
     let more = lines.len() > FINDING;
     let told = lines.into_iter().take(FINDING).enumerate().map(|(row, line)| {
         let first = if row == 0 { head.clone() } else { " ".repeat(indent) };

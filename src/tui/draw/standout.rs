@@ -8,9 +8,11 @@ use ratatui::text::{Line, Span};
 use super::text::{cut, fit, panel, put, put_at, right, span};
 use super::{HitMap, Scene};
 use crate::diagnose::Finding;
+use crate::diagnose::compare::{Change, Changes};
+use crate::matrix::Metric;
 use crate::topology::PathClass;
-use crate::tui::atlas::SLOW;
-use crate::tui::findings::{Told as Diagnosed, mark};
+use crate::tui::atlas::{SLOW, short};
+use crate::tui::findings::{Told as Diagnosed, direction, mark};
 use crate::tui::insight::{Skew, Slow, SlowLine, Way};
 use crate::tui::keys::Action;
 use crate::units::{format_ranks, format_size, plain};
@@ -115,8 +117,10 @@ fn draw_found(scene: &Scene<'_>, told: &Diagnosed, buf: &mut Buffer, area: Rect,
     let look = scene.look;
     let rows = usize::from(area.height.saturating_sub(2));
     let lines = found(scene, told, usize::from(area.width.saturating_sub(2)));
-    let mut title = vec!["findings".to_owned()];
-    title.push(format!(" · {}", format_size(told.seen.bytes)));
+    let mut title = match shown_changes(scene, told) {
+        Some(_) => vec!["what changed".to_owned()],
+        None => vec!["findings".to_owned(), format!(" · {}", format_size(told.seen.bytes))],
+    };
     let hidden = lines.len().saturating_sub(rows);
     let key = look.key_of(Action::Tab6);
     title.push(if hidden > 0 { format!(" · {hidden} more, and why: {key}") } else { format!(" · why: {key}") });
@@ -130,9 +134,26 @@ fn draw_found(scene: &Scene<'_>, told: &Diagnosed, buf: &mut Buffer, area: Rect,
     }
 }
 
+/// What changed since another session, where that is what the matrix shows.
+fn shown_changes<'a>(scene: &Scene<'_>, told: &'a Diagnosed) -> Option<&'a Changes> {
+    told.changes().filter(|_| scene.view.key.metric == Metric::Change).map(std::sync::Arc::as_ref)
+}
+
 /// Each finding in a line: `▲ 1  0→2 gives 7.9, 2→0 53.9 GB/s  6.8 ×`.
 fn found(scene: &Scene<'_>, told: &Diagnosed, columns: usize) -> Vec<Told> {
     let look = scene.look;
+    if let Some(changes) = shown_changes(scene, told) {
+        let one = |change: &Change| {
+            let style = if change.ratio < 1.0 { look.warn() } else { look.good() };
+            let words = cut(&short(&change.say), columns.saturating_sub(4));
+            (
+                Line::from(vec![span(format!(" {} ", direction(change.ratio)), style), span(words, look.text())]),
+                change.cells.first().copied(),
+            )
+        };
+        let nothing = || vec![(Line::from(span(" no change beyond noise", look.good())), None)];
+        return if changes.changes.is_empty() { nothing() } else { changes.changes.iter().map(one).collect() };
+    }
     if told.findings().is_empty() {
         return vec![(Line::from(span(" nothing stands out", look.good())), None)];
     }
@@ -140,7 +161,7 @@ fn found(scene: &Scene<'_>, told: &Diagnosed, columns: usize) -> Vec<Told> {
         let style = look.finding(found.severity);
         let (head, amount) = (format!(" {} {}  ", mark(found.severity), at + 1), format!("  {}", plain(&found.amount)));
         let room = columns.saturating_sub(super::text::width(&head) + super::text::width(&amount) + 1);
-        let line = vec![span(head, style), span(cut(&plain(&found.title), room), look.text()), span(amount, style)];
+        let line = vec![span(head, style), span(cut(&short(&found.title), room), look.text()), span(amount, style)];
         (Line::from(line), found.cells.first().copied())
     };
     told.findings().iter().enumerate().map(one).collect()
