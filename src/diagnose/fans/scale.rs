@@ -187,8 +187,8 @@ fn scaling(view: &mut View<'_>) -> Vec<Finding> {
         }
         if let Some(stand) = view.identified.stands.first() {
             facts.push(said(format!(
-                "of the explanations of all fans, {:?} fits best: {:.0} % off on average",
-                stand.explanation,
+                "of the explanations of all fans, {} fits best: {:.1} % off on average",
+                stand.words(),
                 100.0 * stand.mean
             )));
         }
