@@ -64,18 +64,20 @@ impl Claims {
         if self.pairs.contains(&(from, to)) {
             return 0.0;
         }
-        let mut least = self.classes.get(&class).copied().unwrap_or(1.0);
+        let mut least = self.share_of_class(class);
         if self.units.is_empty() && self.between.is_empty() {
             return least;
         }
+        // Of the sending end and of the receiving one: a pair between two slow ones has both losses.
+        let mut ends = [1.0_f64; 2];
         for level in crate::topology::Level::ALL {
             let (a, b) = (units.unit(level, from), units.unit(level, to));
             if a == b {
                 continue;
             }
-            let of = |unit: Option<Unit>, ways| unit.and_then(|unit| self.units.get(&(unit, ways)).copied());
-            for share in [of(a, Ways::Sends), of(a, Ways::Both), of(b, Ways::Receives), of(b, Ways::Both)].into_iter().flatten() {
-                least = least.min(share);
+            for (end, (unit, ways)) in ends.iter_mut().zip([(a, Ways::Sends), (b, Ways::Receives)]) {
+                let of = |ways| unit.and_then(|unit| self.units.get(&(unit, ways)).copied());
+                *end = [of(ways), of(Ways::Both)].into_iter().flatten().fold(*end, f64::min);
             }
             if let (Some(a), Some(b)) = (a, b)
                 && let Some(&share) = self.between.get(&(a, b))
@@ -83,7 +85,7 @@ impl Claims {
                 least = least.min(share);
             }
         }
-        least
+        least.min(ends[0] * ends[1])
     }
 
     /// True if what was claimed explains that a pair goes at this share, a tenth more or less.

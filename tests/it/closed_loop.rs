@@ -48,9 +48,9 @@ pub fn shipped(name: &str) -> Arc<Fabric> {
     Arc::new(Fabric::shipped(name).unwrap().unwrap())
 }
 
-/// Sweep a fabric; `told` whether the planner knows it, or hosts alone.
-pub fn sweep(fabric: &Arc<Fabric>, settings: &SweepSettings, told: bool) -> Run {
-    let header = Header {
+/// What a sweep of a fabric is taken on.
+pub fn header(fabric: &Fabric, settings: &SweepSettings) -> Header {
+    Header {
         format: Header::current_format(),
         program: "test".to_owned(),
         name: fabric.name().to_owned(),
@@ -61,7 +61,11 @@ pub fn sweep(fabric: &Arc<Fabric>, settings: &SweepSettings, told: bool) -> Run 
         topology: fabric.topology(),
         software: BTreeMap::new(),
         environment: BTreeMap::new(),
-    };
+    }
+}
+
+/// Sweep a fabric; `told` whether the planner knows it, or hosts alone.
+pub fn sweep(fabric: &Arc<Fabric>, settings: &SweepSettings, told: bool) -> Run {
     let records = RefCell::new(Vec::new());
     let (_commands, orders) = mpsc::channel();
     let sink = |t: Option<f64>, event: Event| records.borrow_mut().push(Record { t: t.unwrap(), event });
@@ -73,7 +77,7 @@ pub fn sweep(fabric: &Arc<Fabric>, settings: &SweepSettings, told: bool) -> Run 
     conductor.run(Some(Start::new(settings.clone())), true);
     drop(conductor);
     let records = records.into_inner();
-    let mut model = Model::new(header);
+    let mut model = Model::new(header(fabric, settings));
     for record in &records {
         model.apply(record);
     }

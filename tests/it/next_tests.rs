@@ -13,11 +13,13 @@ use toposcope::diagnose::{Cause, Finding, Measured, Severity, Shape, Suspect};
 use toposcope::fabric::{Fabric, Noise, NoiseKind};
 use toposcope::fit::identify::identify;
 use toposcope::measure::{Conductor, Gate, Start};
-use toposcope::sample::{EngineKind, MoverKind, Pattern};
-use toposcope::session::{Command, Event, Header, Model, Record, measured};
+use toposcope::sample::{MoverKind, Pattern};
+use toposcope::session::{Command, Event, Model, Record, measured};
 use toposcope::sweep::{Peers, SweepSettings, Target, Transfer, Work};
 use toposcope::topology::Efficiency;
 use toposcope::transport::sim::Sim;
+
+use crate::closed_loop::header;
 
 /// Seeds of each case, and how many of them must be decided rightly.
 const SEEDS: u64 = 100;
@@ -33,19 +35,7 @@ struct Job<'a> {
 
 impl Job<'_> {
     fn new(fabric: &Arc<Fabric>, settings: &SweepSettings) -> Self {
-        let header = Header {
-            format: Header::current_format(),
-            program: "test".to_owned(),
-            name: fabric.name().to_owned(),
-            started: "2025-01-01T10:00:00Z".to_owned(),
-            engine: EngineKind::Sim,
-            group: Vec::new(),
-            settings: settings.clone(),
-            topology: fabric.topology(),
-            software: BTreeMap::new(),
-            environment: BTreeMap::new(),
-        };
-        let session = Rc::new(RefCell::new((Model::new(header), Vec::new())));
+        let session = Rc::new(RefCell::new((Model::new(header(fabric, settings)), Vec::new())));
         let (commands, orders) = mpsc::channel();
         let told = Rc::clone(&session);
         let sink = move |t: Option<f64>, event: Event| {

@@ -329,6 +329,19 @@ fn of_many_pairs_measured_once_none_is_accused_by_chance() {
     }
 }
 
+/// Where both ends are slow a pair has both losses: no further finding (issue 5, must show f).
+#[test]
+fn pairs_between_two_slow_parts_are_explained_by_both() {
+    let job = noisy(4, 0.03, |from, to| {
+        let sends = if from == 3 { 0.5 } else { 1.0 };
+        let receives = if to / 8 == 2 && from / 8 != 2 { 0.6 } else { 1.0 };
+        sends * receives
+    });
+    let found = diagnose(&job).findings;
+    let ids: Vec<&str> = found.iter().map(|finding| finding.id.as_str()).collect();
+    assert_eq!(ids, ["slow-unit rank 3 sends", "slow-unit node2 receives"]);
+}
+
 /// Issue 5, must show f. Release: `cargo test --release --lib diagnose::pairs -- --ignored --nocapture`.
 #[test]
 #[ignore = "a million pairs take a while without optimisation"]
