@@ -1,6 +1,9 @@
 use serde::{Deserialize, Serialize};
 
+use std::path::PathBuf;
+
 use crate::diagnose::next::Test;
+use crate::plan::Transfers;
 use crate::sweep::{Cell, SweepSettings};
 
 /// What a person wants: the only way back from a screen to the job. One JSON line each on the socket.
@@ -23,6 +26,18 @@ pub enum Command {
         /// [`crate::diagnose::Finding::id`]
         finding: String,
         test: Test,
+    },
+    /// read a plan, a list of flows or another tool's plan on rank 0's host
+    LoadPlan {
+        path: PathBuf,
+    },
+    /// run this on the ranks, at once or after the round under way; a sweep waits for it
+    Execute {
+        /// of the traffic
+        name: String,
+        transfers: Transfers,
+        /// timed runs, after one that is not
+        repeats: u32,
     },
     /// end the job
     Quit,

@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::next::Test;
+use crate::plan::{Execution, Traffic};
 use crate::sample::{Pattern, Sample};
 use crate::sweep::{Enough, Probe, SweepSettings};
 
@@ -103,6 +104,17 @@ pub enum Event {
     },
     /// transfers were found to slow each other; they are not measured at the same time any more
     Shared(Conflict),
+    /// a plan, a strategy or a list of flows is looked at; one of the same name takes the place of the one before
+    PlanLoaded {
+        traffic: Traffic,
+    },
+    /// a plan is run on the ranks
+    ExecutionStarted {
+        /// of the traffic
+        name: String,
+    },
+    /// it ended
+    ExecutionDone(Execution),
     Paused,
     Continued,
     SweepEnded {

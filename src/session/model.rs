@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::{Cells, Conflict, Event, Groups, Header, Outcome, Record, SizeCell};
 use crate::diagnose::next::{Test, TestResult};
+use crate::plan::{Execution, Traffic};
 use crate::sample::{Sample, Status};
 use crate::sweep::{Cell, Done, Enough, Group, Probe, SweepSettings, Target, Work};
 use crate::units::plain;
@@ -112,6 +113,12 @@ pub struct Model {
     pub testing: Option<(String, Test)>,
     /// transfers that were found to slow each other, in the order in which they were
     pub conflicts: Vec<Conflict>,
+    /// plans that are looked at, in the order in which they came
+    pub plans: Vec<Traffic>,
+    /// the plan that is run just now: its name
+    pub executing: Option<String>,
+    /// plans that were run, in their order; those that failed included
+    pub executions: Vec<Execution>,
     /// ranks that do not answer any more, with the reason
     pub lost: BTreeMap<usize, String>,
     pub log: VecDeque<LogLine>,
@@ -132,6 +139,9 @@ impl Model {
             tests: Vec::new(),
             testing: None,
             conflicts: Vec::new(),
+            plans: Vec::new(),
+            executing: None,
+            executions: Vec::new(),
             lost: BTreeMap::new(),
             log: VecDeque::new(),
             now: 0.0,
@@ -193,6 +203,12 @@ impl Model {
                 }
                 Change::State
             }
+            Event::PlanLoaded { traffic } => self.plan_loaded(traffic, record.t),
+            Event::ExecutionStarted { name } => {
+                self.executing = Some(plain(name));
+                Change::State
+            }
+            Event::ExecutionDone(execution) => self.execution_done(execution, record.t),
             Event::Paused => self.set_running(Running::Paused),
             Event::Continued => self.set_running(Running::Measuring),
             Event::SweepEnded { outcome, reason } => {
@@ -217,6 +233,29 @@ impl Model {
                 Change::State
             }
             Event::Unknown => Change::Nothing,
+        }
+    }
+
+    fn plan_loaded(&mut self, traffic: &Traffic, t: f64) -> Change {
+        if let Err(what) = traffic.check() {
+            return self.say(t, None, &format!("a plan was left out: {what}"));
+        }
+        let traffic = traffic.plain();
+        match self.plans.iter_mut().find(|plan| plan.name == traffic.name) {
+            Some(plan) => *plan = traffic,
+            None => self.plans.push(traffic),
+        }
+        Change::State
+    }
+
+    fn execution_done(&mut self, execution: &Execution, t: f64) -> Change {
+        self.executing = None;
+        match execution.plain() {
+            Ok(execution) => {
+                self.executions.push(execution);
+                Change::State
+            }
+            Err(what) => self.say(t, None, &format!("a run of a plan was left out: {what}")),
         }
     }
 

@@ -220,6 +220,7 @@ impl<'a> Conductor<'a> {
                 let like = self.sweep.as_ref().or(self.ended.as_ref()).map(|active| active.settings.clone());
                 self.test(&finding, &test, &like.unwrap_or_default());
             }
+            Command::LoadPlan { .. } | Command::Execute { .. } => self.notice("plans are not run here yet"),
             Command::Quit => {}
         }
     }

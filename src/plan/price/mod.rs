@@ -1,0 +1,67 @@
+//! What flows cost: latency, a link of their own, and the resources that they share (method.md, "The resource model").
+
+use thiserror::Error;
+
+use super::{Traffic, Warning};
+use crate::fabric::{Demand, Fabric, Resource, ResourceId, Route};
+
+/// Prices of a machine: a calibration's ([`super::price`]) or a described one's.
+pub trait Prices: Sync {
+    /// Ranks that have prices: those below this.
+    fn world(&self) -> usize;
+
+    /// The ways of flows that run at once, in their order: α of one message of that size, its own link, what it shares.
+    fn routes(&self, together: &[Demand]) -> Result<Vec<Route>, PriceError>;
+
+    /// What a resource is.
+    fn resource(&self, id: ResourceId) -> Option<Resource>;
+
+    /// Seconds to copy so many bytes within a rank: packing and unpacking. `None` where that was not measured.
+    fn copy(&self, rank: usize, bytes: u64) -> Option<f64>;
+
+    /// Half the 95 % interval of the rate of a pair, as a share of it: 0 where it is exact.
+    fn uncertainty(&self, from: usize, to: usize, bytes: u64) -> f64;
+
+    /// What makes these prices doubtful for that traffic: another group, mover or sizes than it was measured with.
+    fn warnings(&self, traffic: &Traffic) -> Vec<Warning>;
+}
+
+/// Why there is no price.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PriceError {
+    #[error("{from}→{to} was not measured: no price for {bytes} bytes; sweep it, or a pair of its class (--patterns peer)")]
+    Unmeasured { from: usize, to: usize, bytes: u64 },
+    #[error("rank {rank} is not one of the {world} ranks that have prices; calibrate on the group that the transfer uses")]
+    NoRank { rank: usize, world: usize },
+}
+
+impl Prices for Fabric {
+    fn world(&self) -> usize {
+        self.world()
+    }
+
+    fn routes(&self, together: &[Demand]) -> Result<Vec<Route>, PriceError> {
+        let world = self.world();
+        match together.iter().flat_map(|demand| [demand.from, demand.to]).find(|&rank| rank >= world) {
+            Some(rank) => Err(PriceError::NoRank { rank, world }),
+            None => Ok(self.routes(together)),
+        }
+    }
+
+    fn resource(&self, id: ResourceId) -> Option<Resource> {
+        self.resource(id)
+    }
+
+    fn copy(&self, rank: usize, bytes: u64) -> Option<f64> {
+        let Route { alpha, flow } = self.route(rank, rank, bytes);
+        Some(alpha + bytes as f64 / flow.alone().rate)
+    }
+
+    fn uncertainty(&self, _from: usize, _to: usize, _bytes: u64) -> f64 {
+        0.0
+    }
+
+    fn warnings(&self, _traffic: &Traffic) -> Vec<Warning> {
+        Vec::new()
+    }
+}
