@@ -246,6 +246,11 @@ pub enum Commands {
         #[arg(long, value_name = "FILE")]
         svg: Option<PathBuf>,
     },
+    /// Transfer plans: what must be copied so that one layout of a model becomes another
+    Plan {
+        #[command(subcommand)]
+        what: super::plan::PlanCommands,
+    },
     /// List the fabrics that come with the program, or print one to start a file of your own from
     Fabrics { name: Option<String> },
     /// What this build and this machine can do, and how to get what is absent

@@ -17,6 +17,7 @@ mod job;
 mod live;
 #[cfg(feature = "tui")]
 mod look;
+mod plan;
 mod recorder;
 mod run_tests;
 mod settings;
@@ -120,6 +121,7 @@ fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {
         Some(Commands::Fit { source, json, all }) => fit::fit(&source, json, all),
         Some(Commands::Diagnose(wanted)) => diagnose::run(&global, &wanted, job),
         Some(Commands::Diff { before, after, json, svg }) => diff::run(&global, &before, &after, json, svg.as_deref()),
+        Some(Commands::Plan { what }) => plan::run(&what),
         Some(Commands::Fabrics { name }) => facts::fabrics(name.as_deref()),
         Some(Commands::Doctor { json }) => facts::doctor(&global, json),
         Some(Commands::Keys) => facts::keys(),
