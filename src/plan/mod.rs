@@ -18,6 +18,7 @@ mod execution;
 pub mod map;
 pub mod price;
 mod replay;
+pub mod schedule;
 mod segment;
 mod traffic;
 mod transfers;
