@@ -19,6 +19,7 @@ pub mod map;
 pub mod price;
 mod replay;
 mod segment;
+pub mod strategy;
 mod traffic;
 mod transfers;
 
