@@ -20,6 +20,7 @@ pub mod price;
 mod replay;
 pub mod schedule;
 mod segment;
+pub mod strategy;
 mod traffic;
 mod transfers;
 
