@@ -133,7 +133,7 @@ impl Told<'_> {
         // Every byte of a stage weighs about the same there; what passed in it is known by its flows.
         let within = |flow: &&usize| stage.is_none_or(|stage| self.traffic.flows[**flow].stage == stage);
         let bytes = told.flows.iter().filter(within).fold(0_u64, |sum, &flow| sum.saturating_add(self.traffic.flows[flow].bytes));
-        let turns = if told.resource.kind == ResourceKind::TimeShared { ", one peer after another," } else { "" };
+        let turns = if told.resource.kind == ResourceKind::TimeShared { " one peer after another," } else { "" };
         format!(
             "{}:{turns} {} over {} GB/s = {}",
             told.resource.name,
