@@ -25,7 +25,7 @@ mod traffic;
 mod transfers;
 
 pub use execution::{Execution, Foreseen, Run};
-pub use replay::{Bottleneck, Epoch, FlowTime, Replay, ResourceLoad, StageTime, Warning};
+pub use replay::{Bottleneck, Epoch, FlowTime, Replay, ResourceLoad, StageTime, Warning, replay};
 pub use segment::{Place, Plan, Segment, Statistics};
 pub use traffic::{Flow, Stage, Staged, Traffic};
 pub use transfers::{Batch, Endpoints, Parameter, Transfers};

@@ -27,7 +27,7 @@ pub struct Epoch {
     pub used: Vec<(usize, f64)>,
 }
 
-/// How much a resource had to do.
+/// How much a resource had to do. `busy` never exceeds the time in which its flows ran.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResourceLoad {
     pub id: ResourceId,
@@ -58,7 +58,7 @@ pub struct StageTime {
     pub name: String,
     pub start: f64,
     pub end: f64,
-    /// part of it that is latency of the rank that has the most, and packing and unpacking there
+    /// part of it that is latency, packing and unpacking, along the chain of flows that ends last
     pub latency: f64,
     pub bottleneck: Bottleneck,
 }
@@ -86,7 +86,7 @@ pub struct Replay {
     pub flows: Vec<FlowTime>,
     /// ascending, without gaps between them but where all flows wait
     pub epochs: Vec<Epoch>,
-    /// all that were used, the busiest first
+    /// all that were used, the busiest first; of very many the busiest ones
     pub resources: Vec<ResourceLoad>,
     pub bottleneck: Bottleneck,
     pub warnings: Vec<Warning>,
