@@ -3,12 +3,13 @@
 use super::{Fabric, FabricError};
 
 /// Name and text, from small to large.
-const FILES: [(&str, &str); 9] = [
+const FILES: [(&str, &str); 10] = [
     ("laptop", include_str!("shipped/laptop.toml")),
     ("b70-8", include_str!("shipped/b70-8.toml")),
     ("l20-8", include_str!("shipped/l20-8.toml")),
     ("h20-8", include_str!("shipped/h20-8.toml")),
     ("h20-2x8", include_str!("shipped/h20-2x8.toml")),
+    ("h20-2x8-windows", include_str!("shipped/h20-2x8-windows.toml")),
     ("h20-2x8-pr8966", include_str!("shipped/h20-2x8-pr8966.toml")),
     ("nvswitch-8", include_str!("shipped/nvswitch-8.toml")),
     ("nvswitch-32x8", include_str!("shipped/nvswitch-32x8.toml")),

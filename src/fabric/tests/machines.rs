@@ -56,6 +56,7 @@ fn every_shipped_file_is_read_and_tells_what_it_is() {
             ("l20-8", 8),
             ("h20-8", 8),
             ("h20-2x8", 16),
+            ("h20-2x8-windows", 16),
             ("h20-2x8-pr8966", 16),
             ("nvswitch-8", 8),
             ("nvswitch-32x8", 256),
@@ -180,6 +181,34 @@ fn the_two_hosts_of_the_window_thread_come_back() {
     // Eight pairs across at once 152.0, eight to eight 172.8 (64 MiB), staged.
     near(fan(&fabric, &(0..8).map(|rank| (rank, rank + 8)).collect::<Vec<_>>(), LARGE), 152.0, 0.04);
     near(fan(&fabric, &(0..64).map(|flow| (flow / 8, 8 + flow % 8)).collect::<Vec<_>>(), 64 << 20), 172.8, 0.01);
+}
+
+#[test]
+fn the_two_hosts_with_windows_come_back() {
+    let fabric = shipped("h20-2x8-windows");
+    let pairs: Vec<(usize, usize)> = (0..4).map(|pair| (2 * pair, 2 * pair + 1)).collect();
+    let out: Vec<(usize, usize)> = (1..8).map(|to| (0, to)).collect();
+    let into: Vec<(usize, usize)> = (1..8).map(|from| (from, 0)).collect();
+    let both: Vec<(usize, usize)> = (0..4).flat_map(|from| (4..8).map(move |to| (from, to))).collect();
+    let across: Vec<(usize, usize)> = (0..8).map(|from| (from, from + 8)).collect();
+    let far: Vec<(usize, usize)> = (8..16).map(|to| (0, to)).collect();
+    for (flows, at_64, at_256) in [
+        (&pairs, 999.6, 1273.0),
+        (&out, 310.8, 340.3),
+        (&into, 366.4, 389.8),
+        (&both, 1185.4, 1334.4),
+        (&vec![(0, 8)], 21.9, 22.5),
+        (&far, 22.6, 22.7),
+    ] {
+        // A fan begins later than a pair: 7 copies are started one after another.
+        near(fan(&fabric, flows, 64 << 20), at_64, 0.09);
+        near(fan(&fabric, flows, LARGE), at_256, 0.03);
+    }
+    // At 64 MiB, half as much again was expected of eight pairs across as was seen (121.5).
+    near(fan(&fabric, &across, LARGE), 179.2, 0.03);
+    for (senders, gbps) in [(1, 22.3), (2, 44.5), (4, 45.5), (8, 30.5)] {
+        near(fan(&fabric, &(0..senders).map(|from| (8 + from, 0)).collect::<Vec<_>>(), 1 << 30), gbps, 0.05);
+    }
 }
 
 #[test]
