@@ -251,6 +251,8 @@ pub enum Commands {
         #[command(subcommand)]
         what: super::plan::PlanCommands,
     },
+    /// Rank the ways to bring a model from trainers to engines: predicted time, what binds each, and what would change the ranking
+    Strategies(super::strategies::StrategiesArgs),
     /// List the fabrics that come with the program, or print one to start a file of your own from
     Fabrics { name: Option<String> },
     /// What this build and this machine can do, and how to get what is absent

@@ -21,6 +21,7 @@ mod plan;
 mod recorder;
 mod run_tests;
 mod settings;
+mod strategies;
 mod summary;
 mod watch;
 
@@ -122,6 +123,7 @@ fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {
         Some(Commands::Diagnose(wanted)) => diagnose::run(&global, &wanted, job),
         Some(Commands::Diff { before, after, json, svg }) => diff::run(&global, &before, &after, json, svg.as_deref()),
         Some(Commands::Plan { what }) => plan::run(&what),
+        Some(Commands::Strategies(wanted)) => strategies::run(&wanted),
         Some(Commands::Fabrics { name }) => facts::fabrics(name.as_deref()),
         Some(Commands::Doctor { json }) => facts::doctor(&global, json),
         Some(Commands::Keys) => facts::keys(),

@@ -61,7 +61,9 @@ pub enum PriceError {
     Unmeasured { from: usize, to: usize, bytes: u64 },
     #[error("{0}")]
     Traffic(String),
-    #[error("flow {flow}: nothing passes from {from} to {to} (its rate is 0), but {bytes} bytes would have to: take another way, or mend the link")]
+    #[error(
+        "flow {flow}: nothing passes from {from} to {to} (its rate is 0), but {bytes} bytes would have to: take another way, or mend the link"
+    )]
     Dead { flow: usize, from: usize, to: usize, bytes: u64 },
     #[error("rank {rank} is not one of the {world} ranks that have prices; calibrate on the group that the transfer uses")]
     NoRank { rank: usize, world: usize },

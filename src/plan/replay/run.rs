@@ -165,8 +165,7 @@ impl<'a> Run<'a> {
                 next[before] += 1;
             }
         }
-        let stage_begins =
-            (0..=traffic.stages.len()).map(|stage| traffic.flows.partition_point(|flow| flow.stage < stage)).collect();
+        let stage_begins = (0..=traffic.stages.len()).map(|stage| traffic.flows.partition_point(|flow| flow.stage < stage)).collect();
         Self {
             traffic,
             prices,

@@ -86,14 +86,7 @@ impl Told<'_> {
     }
 
     /// The largest part of a time: the busiest resource, latency, or that flows wait for each other.
-    fn binds(
-        &self,
-        busiest: Option<(usize, f64)>,
-        stage: Option<usize>,
-        chain: &[usize],
-        latency: f64,
-        seconds: f64,
-    ) -> Bottleneck {
+    fn binds(&self, busiest: Option<(usize, f64)>, stage: Option<usize>, chain: &[usize], latency: f64, seconds: f64) -> Bottleneck {
         let (resource, busy) = busiest.map_or((None, 0.0), |(at, busy)| (Some(at), busy));
         let waiting = if chain.len() > 1 { seconds - latency - busy } else { 0.0 };
         let ends = |flow: &usize| &self.traffic.flows[*flow];

@@ -6,6 +6,9 @@ use std::ops::Range;
 use super::write::{Writer, joined};
 use super::{Held, Job};
 
+/// Name of the stage that a library's all-gather may do.
+pub(super) const RING: &str = "ring all-gather inside hosts";
+
 /// The engines of a host, and what each has after the first stage.
 struct Host {
     engines: Vec<usize>,
@@ -82,7 +85,7 @@ pub(super) fn by_plan(writer: &mut Writer) {
 /// Around a ring: at step s, each passes on what it got at step s − 1 (Thakur, Rabenseifner & Gropp, IJHPCA 2005).
 pub(super) fn by_ring(writer: &mut Writer) {
     let hosts = hosts(writer);
-    writer.stage("ring all-gather inside hosts", true);
+    writer.stage(RING, true);
     for host in &hosts {
         let members = host.engines.len();
         // Flows of the step before: into each engine.

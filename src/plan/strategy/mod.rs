@@ -15,12 +15,16 @@ mod broadcast;
 mod direct;
 mod gather;
 mod job;
+mod priced;
+mod rank;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
 pub use job::{Held, Job};
+pub use priced::Ground;
+pub use rank::{Ranked, Ranking, rank};
 
 use thiserror::Error;
 
