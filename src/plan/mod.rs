@@ -65,7 +65,7 @@ impl std::fmt::Display for At {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut parts: Vec<String> = Vec::new();
         if !self.parameter.is_empty() {
-            parts.push(format!("parameter {}", self.parameter));
+            parts.push(format!("parameter {}", crate::units::plain(&self.parameter)));
         }
         if !self.side.is_empty() {
             parts.push(self.side.to_owned());
