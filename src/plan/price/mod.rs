@@ -58,6 +58,43 @@ impl Terms {
     }
 }
 
+/// The same prices with other costs of messages and chunks.
+#[derive(Debug, Clone)]
+pub struct Overridden<P> {
+    pub prices: P,
+    pub terms: Terms,
+}
+
+impl<P: Prices> Prices for Overridden<P> {
+    fn world(&self) -> usize {
+        self.prices.world()
+    }
+
+    fn routes(&self, together: &[Demand]) -> Result<Vec<Route>, PriceError> {
+        self.prices.routes(together)
+    }
+
+    fn resource(&self, id: ResourceId) -> Option<Resource> {
+        self.prices.resource(id)
+    }
+
+    fn copy(&self, rank: usize, bytes: u64) -> Option<f64> {
+        self.prices.copy(rank, bytes)
+    }
+
+    fn uncertainty(&self, from: usize, to: usize, bytes: u64) -> f64 {
+        self.prices.uncertainty(from, to, bytes)
+    }
+
+    fn terms(&self) -> Terms {
+        self.terms
+    }
+
+    fn warnings(&self, traffic: &Traffic) -> Vec<Warning> {
+        self.prices.warnings(traffic)
+    }
+}
+
 /// Why there is no price.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PriceError {

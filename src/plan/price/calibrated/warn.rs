@@ -32,14 +32,16 @@ pub(super) fn warnings(own: &Calibrated, traffic: &Traffic) -> Vec<Warning> {
 /// Rates depend on who takes part: libraries choose other ways for other groups.
 fn group(measured: &Conditions, wanted: &Conditions, traffic: &Traffic) -> Option<Warning> {
     const WHY: &str = "one NVLink pair gave 275 GB/s in a group of 8 and 54 in one of 16; calibrate on the group that the transfer uses";
-    let say = if !wanted.group.is_empty() && !measured.group.is_empty() && wanted.group != measured.group {
-        format!("measured on ranks {}, used on ranks {}: {WHY}", format_ranks(&measured.group), format_ranks(&wanted.group))
-    } else {
-        let ranks = if wanted.ranks > 0 { wanted.ranks } else { traffic.ranks };
-        if measured.ranks == 0 || ranks == measured.ranks {
-            return None;
-        }
+    let own: Vec<usize> = if measured.group.is_empty() { (0..measured.ranks).collect() } else { measured.group.clone() };
+    let ranks = if wanted.ranks > 0 { wanted.ranks } else { traffic.ranks };
+    let say = if measured.ranks == 0 {
+        return None;
+    } else if !wanted.group.is_empty() && wanted.group != own {
+        format!("measured on ranks {}, used on ranks {}: {WHY}", format_ranks(&own), format_ranks(&wanted.group))
+    } else if ranks != measured.ranks {
         format!("measured in a group of {} ranks, used in one of {ranks}: {WHY}", measured.ranks)
+    } else {
+        return None;
     };
     Some(Warning { kind: "group", say })
 }
