@@ -346,6 +346,10 @@ pub enum SchemaOf {
     Diagnosis,
     Header,
     Event,
+    /// a batch of transfer plans
+    Plan,
+    /// flows between ranks, in stages
+    Traffic,
 }
 
 /// Open MPI takes 0 for as many as there are slots.

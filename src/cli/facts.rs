@@ -71,6 +71,8 @@ pub(super) fn schema(of: SchemaOf) -> u8 {
         SchemaOf::Diagnosis => crate::export::DIAGNOSIS_SCHEMA,
         SchemaOf::Header => crate::session::HEADER_SCHEMA,
         SchemaOf::Event => crate::session::EVENT_SCHEMA,
+        SchemaOf::Plan => crate::plan::files::PLAN_SCHEMA,
+        SchemaOf::Traffic => crate::plan::files::TRAFFIC_SCHEMA,
     });
     FINE
 }

@@ -15,6 +15,7 @@ mod matrix;
 mod merge;
 mod nccl;
 mod nvlink;
+pub mod plans;
 mod sections;
 mod text;
 mod topo_m;

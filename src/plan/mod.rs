@@ -15,6 +15,7 @@
 
 pub mod build;
 mod execution;
+pub mod files;
 pub mod map;
 pub mod price;
 mod replay;
@@ -23,12 +24,14 @@ mod segment;
 pub mod strategy;
 mod traffic;
 mod transfers;
+mod union;
 
 pub use execution::{Execution, Foreseen, Run};
 pub use replay::{Bottleneck, Epoch, FlowTime, Replay, ResourceLoad, StageTime, Warning, replay};
 pub use segment::{Place, Plan, Segment, Statistics};
 pub use traffic::{Flow, Stage, Staged, Traffic};
 pub use transfers::{Batch, Endpoints, Parameter, Transfers};
+pub use union::union;
 
 use thiserror::Error;
 

@@ -24,7 +24,7 @@ fn wrong<T>(line: usize, what: impl Into<String>, expected: impl Into<String>) -
 const LINE: &str = "three whole numbers (set, sender, receiver), or a first line that names the columns, set, from and to among them";
 
 /// Lines that say something, with their numbers: neither blank nor a comment.
-fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     (1..).zip(text.lines()).map(|(number, line)| (number, line.trim())).filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
 }
@@ -107,7 +107,7 @@ fn three(number: usize, line: &str, columns: Option<[usize; 3]>) -> Result<Optio
 }
 
 /// Fields of a line (RFC 4180, section 2: quoted ones may hold commas, quotes doubled). A field holds no line break here.
-fn fields(line: &str) -> Vec<String> {
+pub(crate) fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut quoted = false;
     let mut characters = line.chars().peekable();

@@ -19,6 +19,7 @@ pub use coverage::coverage;
 pub use estimate::{Estimate, estimate, lanes};
 pub use fans::widths;
 pub use files::{FileError, parse_pattern_file, parse_peers_file};
+pub(crate) use files::{fields, lines};
 pub use knowledge::{Hosts, Knowledge, Load, Rules, Shared};
 pub use rounds::{Item, Pass};
 pub use settings::{Buffers, FEWEST, MOST_REPEATS, Peers, SettingsError, SweepSettings, Transfer};

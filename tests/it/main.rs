@@ -16,6 +16,7 @@ mod next_tests;
 #[cfg(feature = "nvml")]
 mod nvml;
 mod place;
+mod plans;
 #[cfg(feature = "tui")]
 mod screen;
 mod sessions;

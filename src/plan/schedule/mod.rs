@@ -141,7 +141,7 @@ impl Schedule {
     }
 
     /// Geometry of a chunk of this schedule; `None` where the batch is not the one that was scheduled.
-    pub fn region<'a>(batch: &'a Batch, chunk: Chunk) -> Option<Region<'a>> {
+    pub fn region(batch: &Batch, chunk: Chunk) -> Option<Region<'_>> {
         let parameter = batch.parameters.get(chunk.parameter as usize)?;
         let Segment { shape, source, target } = parameter.plan.segments.get(chunk.segment as usize)?;
         let cut = Cut::new(shape, batch.bytes_per_peer.checked_div(parameter.element_size)?.max(1));
@@ -151,7 +151,7 @@ impl Schedule {
         }
         let block = cut.block(shape, number);
         let moved = |offset: u64, strides: &[i64]| {
-            let steps = block.origin.iter().zip(strides).map(|(&at, &stride)| (at as i64).wrapping_mul(stride));
+            let steps = block.origin.iter().zip(strides).map(|(&at, &stride)| at.cast_signed().wrapping_mul(stride));
             steps.fold(offset, u64::wrapping_add_signed)
         };
         Some(Region {

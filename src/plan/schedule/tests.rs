@@ -21,13 +21,15 @@ fn batch(plans: Vec<Vec<Segment>>, source: &[usize], target: &[usize], bytes_per
 /// (8, 8): rows on two locations, to columns on four.
 fn rows_to_columns() -> Vec<Segment> {
     let pair = |column: u64| {
-        (0_i64..).zip([0, 8]).map(move |(row, at)| segment(&[4, 2], (row, 2 * column, &[8, 1]), (column as i64, at, &[2, 1])))
+        (0_i64..).zip([0, 8]).map(move |(row, at)| segment(&[4, 2], (row, 2 * column, &[8, 1]), (column.cast_signed(), at, &[2, 1])))
     };
     (0..4).flat_map(pair).collect()
 }
 
 /// elements, chunks, sent in place, received in place
 type Told = (u64, usize, bool, bool);
+
+type Spoil = fn(&mut Segment);
 
 fn lanes(made: &Schedule) -> Vec<((usize, usize), Vec<Told>)> {
     let round = |round: &Round| (round.elements, round.chunks.len(), round.sent_in_place, round.received_in_place);
@@ -143,7 +145,6 @@ fn a_process_that_the_endpoints_do_not_name_is_an_error() {
 #[test]
 fn segments_that_make_no_sense_are_refused_with_their_place() {
     let fine = || segment(&[2, 2], (0, 0, &[2, 1]), (0, 0, &[2, 1]));
-    type Spoil = fn(&mut Segment);
     let cases: [(Spoil, &str); 7] = [
         (|at| at.source.0 = 9, "source location 9 has no process in the endpoints"),
         (|at| at.target.0 = -1, "target location -1 has no process in the endpoints"),
@@ -200,11 +201,11 @@ fn packed_is_told_from_strided_in_2000_random_regions() {
         let mut next = 1;
         for a in (0..shape.len()).rev() {
             strides[a] = if random.f64() < 0.7 { next } else { random.i64(1..=8) };
-            next *= (shape[a] as i64).max(1);
+            next *= (shape[a].cast_signed()).max(1);
         }
         let mut addresses = vec![0_i64];
         for (&size, &stride) in shape.iter().zip(&strides) {
-            addresses = addresses.iter().flat_map(|&at| (0..size as i64).map(move |i| at + i * stride)).collect();
+            addresses = addresses.iter().flat_map(|&at| (0..size.cast_signed()).map(move |i| at + i * stride)).collect();
         }
         let consecutive = (0..).zip(&addresses).all(|(expected, &at)| expected == at);
         assert_eq!(is_packed(&shape, &strides), consecutive, "{shape:?} {strides:?}");
@@ -227,7 +228,7 @@ fn random_batches_lose_nothing_and_keep_to_their_budget() {
         let budget = 4 * random.u64(1..20);
         let segments = (0..random.usize(0..12)).map(|_| {
             let shape = [random.u64(1..5), random.u64(1..5), random.u64(1..5)];
-            let inner = [(shape[1] * shape[2]) as i64, shape[2] as i64, 1];
+            let inner = [(shape[1] * shape[2]).cast_signed(), shape[2].cast_signed(), 1];
             let wide = [inner[0] * 2, inner[1] * 2, 1];
             let strides = |wider: bool| if wider { wide } else { inner };
             segment(

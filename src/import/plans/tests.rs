@@ -1,0 +1,2 @@
+mod foreign;
+mod lists;
