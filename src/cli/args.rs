@@ -253,6 +253,8 @@ pub enum Commands {
     },
     /// Rank the ways to bring a model from trainers to engines: predicted time, what binds each, and what would change the ranking
     Strategies(super::strategies::StrategiesArgs),
+    /// Predict what plans take: time, what binds, load of every resource; several are compared
+    Replay(super::replay::ReplayArgs),
     /// List the fabrics that come with the program, or print one to start a file of your own from
     Fabrics { name: Option<String> },
     /// What this build and this machine can do, and how to get what is absent

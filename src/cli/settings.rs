@@ -178,7 +178,7 @@ fn patterns(text: &str) -> Result<Vec<Pattern>> {
     Ok(patterns)
 }
 
-fn mover(name: &str) -> Result<MoverKind> {
+pub fn mover(name: &str) -> Result<MoverKind> {
     let all = [MoverKind::Memcpy, MoverKind::MpiSendrecv, MoverKind::MpiPut, MoverKind::Simulated];
     let Some(mover) = all.into_iter().find(|mover| mover.name() == name) else {
         let names: Vec<_> = all.iter().map(|mover| mover.name()).collect();

@@ -1,5 +1,9 @@
 //! What flows cost: latency, a link of their own, and the resources that they share (method.md, "The resource model").
 
+mod calibrated;
+
+pub use calibrated::{Calibrated, Conditions, Published, PublishedError, SharedRate};
+
 use thiserror::Error;
 
 use super::{Traffic, Warning};
@@ -51,6 +55,43 @@ impl Terms {
     /// Seconds of latency of so many messages that follow each other, the first of which has α.
     pub fn latency(&self, alpha: f64, messages: u32) -> f64 {
         alpha + f64::from(messages.saturating_sub(1)) * self.round.unwrap_or(alpha)
+    }
+}
+
+/// The same prices with other costs of messages and chunks.
+#[derive(Debug, Clone)]
+pub struct Overridden<P> {
+    pub prices: P,
+    pub terms: Terms,
+}
+
+impl<P: Prices> Prices for Overridden<P> {
+    fn world(&self) -> usize {
+        self.prices.world()
+    }
+
+    fn routes(&self, together: &[Demand]) -> Result<Vec<Route>, PriceError> {
+        self.prices.routes(together)
+    }
+
+    fn resource(&self, id: ResourceId) -> Option<Resource> {
+        self.prices.resource(id)
+    }
+
+    fn copy(&self, rank: usize, bytes: u64) -> Option<f64> {
+        self.prices.copy(rank, bytes)
+    }
+
+    fn uncertainty(&self, from: usize, to: usize, bytes: u64) -> f64 {
+        self.prices.uncertainty(from, to, bytes)
+    }
+
+    fn terms(&self) -> Terms {
+        self.terms
+    }
+
+    fn warnings(&self, traffic: &Traffic) -> Vec<Warning> {
+        self.prices.warnings(traffic)
     }
 }
 

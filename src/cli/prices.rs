@@ -1,0 +1,131 @@
+//! What transfers are priced with: a calibration, published numbers, or a described fabric.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::{files, settings};
+use crate::plan::Traffic;
+use crate::plan::price::{Calibrated, Conditions, Overridden, Prices, Published, Terms};
+use crate::session;
+use crate::units::{format_ranks, parse_seconds};
+
+#[derive(Debug, Default, Args)]
+pub struct PriceArgs {
+    /// Price with what was measured: folder of a session, a calibration, or fits alone (as `toposcope fit --json` prints them, or
+    /// published ones: {"`node_of"`: [0, 0, 1, 1], "fits": [...]})
+    #[arg(long, value_name = "SESSION|CAL|FITS", required_unless_present = "fabric", conflicts_with = "fabric")]
+    pub calibration: Option<PathBuf>,
+    /// Price with a described fabric: a name (see `toposcope fabrics`) or a file
+    #[arg(long, value_name = "NAME|FILE")]
+    pub fabric: Option<String>,
+    /// Ranks of the job that the transfer runs on, in the order of the plan's processes, such as 0-15 (default: all that have prices)
+    #[arg(long, value_name = "SET")]
+    pub group: Option<String>,
+    /// How the transfer's bytes go: memcpy, `mpi_sendrecv`, `mpi_put` (default: as in the calibration)
+    #[arg(long, value_name = "NAME")]
+    pub mover: Option<String>,
+    /// What each further message of a flow adds, such as 27us (default: as much latency as the first)
+    #[arg(long, value_name = "TIME")]
+    pub round: Option<String>,
+    /// What a chunk takes to prepare, once, such as 17us (default: 0)
+    #[arg(long, value_name = "TIME")]
+    pub prepare: Option<String>,
+}
+
+/// Prices, and where the plan's ranks are in them.
+pub(super) struct Priced {
+    pub prices: Box<dyn Prices>,
+    /// what a person calls them
+    pub name: String,
+    /// the calibration, if it is one
+    pub calibrated: Option<Calibrated>,
+    /// number in the prices of each of the plan's ranks; empty for the same
+    places: Vec<usize>,
+}
+
+/// Ranks of a job are numbered below this.
+const MOST_RANKS: usize = 1 << 20;
+
+/// As the arguments say.
+pub(super) fn load(wanted: &PriceArgs) -> Result<Priced> {
+    let group = wanted.group.as_deref().map(|text| crate::units::parse_ranks(text, MOST_RANKS)).transpose().context("--group")?;
+    let mover = wanted.mover.as_deref().map(settings::mover).transpose().context("--mover")?;
+    let time = |text: &Option<String>, what: &'static str| text.as_deref().map(parse_seconds).transpose().context(what);
+    let (round, chunk) = (time(&wanted.round, "--round")?, time(&wanted.prepare, "--prepare")?);
+    let terms = |known: Terms| Terms { round: round.or(known.round), chunk: chunk.unwrap_or(known.chunk) };
+    if let Some(text) = &wanted.fabric {
+        let fabric = settings::fabric(text)?;
+        let places = places(group.as_deref(), &[], fabric.world())?;
+        let name = format!("fabric {}", fabric.name());
+        return Ok(Priced { prices: Box::new(Overridden { terms: terms(fabric.terms()), prices: fabric }), name, calibrated: None, places });
+    }
+    let Some(path) = &wanted.calibration else { bail!("--calibration SESSION|CAL|FITS or --fabric NAME|FILE is needed") };
+    let calibrated = calibrated(path).context("--calibration")?;
+    let measured = calibrated.measured().clone();
+    let places = places(group.as_deref(), &measured.group, calibrated.world())?;
+    let ranks = group.as_ref().map_or(0, Vec::len);
+    let known = calibrated.terms();
+    let calibrated =
+        calibrated.with_terms(terms(known)).used_with(Conditions { ranks, group: group.unwrap_or_default(), mover });
+    let name = path.display().to_string();
+    Ok(Priced { prices: Box::new(calibrated.clone()), name, calibrated: Some(calibrated), places })
+}
+
+/// What a file or a folder holds.
+fn calibrated(path: &Path) -> Result<Calibrated> {
+    #[derive(Deserialize)]
+    struct Kind {
+        fits: Option<IgnoredAny>,
+        samples: Option<IgnoredAny>,
+    }
+    if !path.is_dir() {
+        let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        let object = || serde_json::from_str::<Kind>(&text).is_ok_and(|kind| kind.fits.is_some() && kind.samples.is_none());
+        if text.trim_start().starts_with('[') || object() {
+            let published = Published::read(&text).and_then(|published| published.prices());
+            return published.with_context(|| path.display().to_string());
+        }
+    }
+    Ok(session::prices(&files::load(path)?))
+}
+
+/// Numbers that the ranks of a group have in the prices.
+fn places(group: Option<&[usize]>, measured: &[usize], world: usize) -> Result<Vec<usize>> {
+    let Some(group) = group else { return Ok(Vec::new()) };
+    let place = |&rank: &usize| {
+        let known = if measured.is_empty() { Some(rank).filter(|rank| *rank < world) } else { measured.iter().position(|own| *own == rank) };
+        let there = if measured.is_empty() { format!("0-{}", world.saturating_sub(1)) } else { format_ranks(measured) };
+        known.with_context(|| format!("--group: rank {rank} has no prices; those of {there} have"))
+    };
+    group.iter().map(place).collect()
+}
+
+impl Priced {
+    /// A traffic with the numbers that its ranks have in the prices.
+    pub fn placed(&self, traffic: Traffic) -> Result<Traffic> {
+        if self.places.is_empty() {
+            return Ok(traffic);
+        }
+        if traffic.ranks > self.places.len() {
+            bail!("--group names {} ranks, but {} has {}", self.places.len(), crate::units::plain(&traffic.name), traffic.ranks);
+        }
+        let mut placed = traffic;
+        for flow in &mut placed.flows {
+            (flow.from, flow.to) = (self.places[flow.from], self.places[flow.to]);
+        }
+        let mut arenas = vec![0; self.prices.world()];
+        for (rank, bytes) in placed.arenas.iter().enumerate() {
+            arenas[self.places[rank]] = *bytes;
+        }
+        if !placed.arenas.is_empty() {
+            placed.arenas = arenas;
+        }
+        placed.ranks = self.prices.world();
+        Ok(placed)
+    }
+}
