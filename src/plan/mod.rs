@@ -8,6 +8,7 @@
 //! price     a calibration (or a described fabric) -> what flows cost: latency, own link, shared resources
 //! replay    traffic over prices -> when each flow runs, how full each resource is, which one binds
 //! strategy  ways to bring a model from trainers to engines, as traffic
+//! work      transfers -> what each rank holds, sends, receives and must have in the end, to be run for real
 //! ```
 //!
 //! Offsets and strides of maps, plans and schedules count elements, never bytes; those of traffic are bytes. Locations are keys of
@@ -23,6 +24,7 @@ mod segment;
 pub mod strategy;
 mod traffic;
 mod transfers;
+pub mod work;
 
 pub use execution::{Execution, Foreseen, Run};
 pub use replay::{Bottleneck, Epoch, FlowTime, Replay, ResourceLoad, StageTime, Warning, replay};

@@ -69,7 +69,7 @@ pub struct Agent<E> {
     part: Part,
 }
 
-impl<E: Together + Carrier> Agent<E> {
+impl<E: Together> Agent<E> {
     /// An agent over one rank's endpoint.
     pub fn new(endpoint: E) -> Self {
         Self { endpoint, buffers: Buffers::default(), part: Part::default() }
@@ -86,6 +86,15 @@ impl<E: Together + Carrier> Agent<E> {
         self.endpoint.prepare(setup).err().map(reason)
     }
 
+    /// This rank's side of a probe. Senders bring the repeats, receivers the check of the payload, a fan's root its own times.
+    pub fn obey(&mut self, order: &Order) -> ProbeReport {
+        let outcome = timed::run(&mut self.endpoint, order, self.buffers);
+        let end = end_of(&outcome, order, super::Endpoint::rank(&self.endpoint));
+        ProbeReport { probe: order.probe.id, repeats: outcome.repeats, root_seconds: outcome.root_seconds, end }
+    }
+}
+
+impl<E: Together + Carrier> Agent<E> {
     /// Get ready for a work; collective. The reason why not.
     pub fn load(&mut self, part: Part, mover: MoverKind) -> Option<String> {
         self.part = part;
@@ -98,13 +107,6 @@ impl<E: Together + Carrier> Agent<E> {
     pub fn carry(&mut self, order: &Carry) -> Carried {
         let part = std::mem::take(&mut self.part);
         work::run(&mut self.endpoint, &part, order)
-    }
-
-    /// This rank's side of a probe. Senders bring the repeats, receivers the check of the payload, a fan's root its own times.
-    pub fn obey(&mut self, order: &Order) -> ProbeReport {
-        let outcome = timed::run(&mut self.endpoint, order, self.buffers);
-        let end = end_of(&outcome, order, super::Endpoint::rank(&self.endpoint));
-        ProbeReport { probe: order.probe.id, repeats: outcome.repeats, root_seconds: outcome.root_seconds, end }
     }
 }
 
