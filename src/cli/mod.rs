@@ -9,6 +9,7 @@ mod diff;
 mod discover;
 mod doctor;
 mod efficiency;
+mod execute;
 mod facts;
 mod files;
 mod fit;
@@ -18,6 +19,7 @@ mod live;
 #[cfg(feature = "tui")]
 mod look;
 mod plan;
+mod plans;
 mod recorder;
 mod run_tests;
 mod settings;

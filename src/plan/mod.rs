@@ -26,7 +26,7 @@ mod traffic;
 mod transfers;
 pub mod work;
 
-pub use execution::{Execution, Foreseen, Run};
+pub use execution::{Execution, Foreseen, Residual, Run};
 pub use replay::{Bottleneck, Epoch, FlowTime, Replay, ResourceLoad, StageTime, Warning, replay};
 pub use segment::{Place, Plan, Segment, Statistics};
 pub use traffic::{Flow, Stage, Staged, Traffic};

@@ -41,20 +41,12 @@ pub(super) fn work(batch: &Batch, world: usize) -> Result<(Work, Traffic), WorkE
     let made = Made { batch, sources, targets };
     let mut flow = 0;
     for lane in &schedule.lanes {
-        let share = |role, peer| Share {
-            flow,
-            stage: 0,
-            role,
-            peer,
-            tag: 0,
-            after: Vec::new(),
-            tell: Vec::new(),
-            arena: 0,
-            messages: Vec::new(),
-        };
+        let share =
+            |role, peer| Share { flow, stage: 0, role, peer, tag: 0, after: Vec::new(), tell: Vec::new(), arena: 0, messages: Vec::new() };
         let (mut send, mut receive) = (share(Role::Send, lane.to), share(Role::Receive, lane.from));
         for round in schedule.rounds_of(lane) {
-            let (mut out, mut into) = (Message { bytes: round.bytes, ..Message::default() }, Message { bytes: round.bytes, ..Message::default() });
+            let (mut out, mut into) =
+                (Message { bytes: round.bytes, ..Message::default() }, Message { bytes: round.bytes, ..Message::default() });
             for &chunk in schedule.chunks_of(round) {
                 let [source, expected, target] = made.regions(chunk)?;
                 out.regions.push(source);
@@ -103,8 +95,8 @@ fn sizes(batch: &Batch, side: impl Fn(&crate::plan::Segment) -> &Place) -> Resul
             let region = region(0, &segment.shape, *offset, strides, of.element_size);
             let bounds = region.as_ref().and_then(Region::bounds);
             let Some((_, end)) = bounds.filter(|&(_, end)| end <= SPACE) else { return Err(wrong(batch, parameter, number)) };
-            let size = sizes.entry((parameter, *location)).or_insert(0_u64);
-            *size = (*size).max(end);
+            let known = sizes.entry((parameter, *location)).or_insert(0_u64);
+            *known = (*known).max(end);
         }
     }
     Ok(sizes)

@@ -46,18 +46,19 @@ pub(super) fn work(traffic: &Traffic, world: usize) -> Result<Work, WorkError> {
         }
     }
     let mut order = Order::new(traffic);
-    let sources: Vec<Vec<Source>> = flows.iter().enumerate().map(|(number, flow)| order.sources(number, &into[flow.from], &range)).collect();
+    let sources: Vec<Vec<Source>> =
+        flows.iter().enumerate().map(|(number, flow)| order.sources(number, &into[flow.from], &range)).collect();
 
     let mut memories: Vec<Memory> = (0..world).map(|_| Memory::default()).collect();
     let mut parts = vec![Part::default(); world];
     let mut held = Vec::with_capacity(world);
     let mut landed = Vec::with_capacity(world);
     let mut own_place: HashMap<usize, u64> = HashMap::new();
-    let mut sent: Vec<Vec<(u64, u64)>> = vec![Vec::new(); world];
+    let mut ranges_of: Vec<Vec<(u64, u64)>> = vec![Vec::new(); world];
     for (flow, sources) in flows.iter().zip(&sources) {
-        sent[flow.from].extend(sources.iter().filter(|source| source.by.is_none()).map(|source| (source.start, source.end)));
+        ranges_of[flow.from].extend(sources.iter().filter(|source| source.by.is_none()).map(|source| (source.start, source.end)));
     }
-    for (rank, ranges) in sent.into_iter().enumerate() {
+    for (rank, ranges) in ranges_of.into_iter().enumerate() {
         let memory = &mut memories[rank];
         let extents = Extents::new(ranges, memory);
         let content = |(at, address, bytes)| Content { region: Region::packed(at, bytes), address: Region::packed(address, bytes) };

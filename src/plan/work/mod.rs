@@ -37,9 +37,7 @@ pub enum WorkError {
     Segment { parameter: String, segment: usize, what: String },
     #[error("{count} {what}, {most} at most")]
     TooMany { count: usize, what: &'static str, most: u64 },
-    #[error(
-        "the memory for it is {wanted} on {host}, which has {there} to spare{of}; run a smaller one (fewer bytes, fewer ranks a host)"
-    )]
+    #[error("the memory for it is {wanted} on {host}, which has {there} to spare{of}; run a smaller one (fewer bytes, fewer ranks a host)")]
     Memory { host: String, wanted: String, there: String, of: String },
 }
 

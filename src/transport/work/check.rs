@@ -24,7 +24,10 @@ impl Work {
             if part.rank != rank || strangers || part.held > part.memory || part.waits != self.waits {
                 return wrong("its part is another rank's or another work's");
             }
-            if part.content.iter().any(|content| !within(&content.region, 0, part.held) || content.region.bytes() != content.address.bytes())
+            if part
+                .content
+                .iter()
+                .any(|content| !within(&content.region, 0, part.held) || content.region.bytes() != content.address.bytes())
             {
                 return wrong("what it holds lies outside of what it keeps");
             }

@@ -22,7 +22,7 @@ impl Gathering {
             order,
             waiting: work.ranks().collect(),
             overdue: Instant::now() + Duration::try_from_secs_f64(longest).unwrap_or(Duration::MAX / 4) + Collector::GRACE,
-            merged: Carried { id: order.id, runs: vec![Vec::new(); order.runs as usize], verified: 0, end: End::Complete },
+            merged: Carried { id: order.id, runs: vec![Vec::new(); order.runs as usize], verified: 0, wrong: None, end: End::Complete },
         }
     }
 
@@ -48,8 +48,10 @@ impl Gathering {
             // Only runs that all ranks have completed are whole.
             self.merged.runs.truncate(whole);
         }
-        if worse(&carried.end) > worse(&self.merged.end) {
+        let earlier = carried.wrong.is_some_and(|flow| self.merged.wrong.is_none_or(|known| flow < known));
+        if worse(&carried.end) > worse(&self.merged.end) || earlier {
             self.merged.end = carried.end;
+            self.merged.wrong = carried.wrong;
         }
         self.waiting.is_empty().then(|| Report::Carried(self.merged.clone()))
     }
@@ -108,7 +110,7 @@ mod tests {
     }
 
     fn told(runs: usize, end: End) -> Carried {
-        Carried { id: 3, runs: vec![vec![(0, 1.0)]; runs], verified: 10, end }
+        Carried { id: 3, runs: vec![vec![(0, 1.0)]; runs], verified: 10, wrong: None, end }
     }
 
     #[test]
@@ -128,7 +130,9 @@ mod tests {
         assert!(gathering.overdue().is_empty());
         gathering.overdue = Instant::now();
         let reports = gathering.overdue();
-        let [Report::Lost { rank: 1, .. }, Report::Carried(Carried { end: End::Timeout(why), .. })] = &reports[..] else { panic!("{reports:?}") };
+        let [Report::Lost { rank: 1, .. }, Report::Carried(Carried { end: End::Timeout(why), .. })] = &reports[..] else {
+            panic!("{reports:?}")
+        };
         assert!(why.contains("rank 1") && why.contains("rank 0 waits"), "{why}");
     }
 }

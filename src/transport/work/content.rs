@@ -82,12 +82,7 @@ impl Check {
     }
 
     /// Compare regions, which `read` gives, with the content of these addresses: bytes compared, or the number of the first wrong one.
-    pub(super) fn compare(
-        &mut self,
-        regions: &[Region],
-        expected: &[Region],
-        mut read: impl FnMut(usize, &mut [u8]),
-    ) -> Result<u64, u64> {
+    pub(super) fn compare(&mut self, regions: &[Region], expected: &[Region], mut read: impl FnMut(usize, &mut [u8])) -> Result<u64, u64> {
         let Self { source, got } = self;
         let mut done = 0;
         pieces(regions, expected, |at, address, length| {

@@ -11,8 +11,6 @@ mod content;
 mod predicted;
 mod region;
 mod run;
-#[cfg(test)]
-mod tests;
 
 pub use carrier::{Carrier, Heard};
 pub use collect::Gathering;
@@ -208,5 +206,7 @@ pub struct Carried {
     pub runs: Vec<Vec<(usize, f64)>>,
     /// target bytes that were compared, of all runs, the untimed one included
     pub verified: u64,
+    /// the first flow whose bytes are wrong: what is sent on is wrong, too
+    pub wrong: Option<usize>,
     pub end: End,
 }

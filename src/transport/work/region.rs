@@ -152,6 +152,9 @@ mod tests {
             Ok::<(), ()>(())
         });
         assert_eq!(walked, Ok(()));
-        assert_eq!(seen, [(0, 0, 3), (3, 4, 2), (100, 6, 1), (101, 8, 1), (110, 9, 2)][..4].iter().copied().chain([(110, 9, 2)]).collect::<Vec<_>>());
+        assert_eq!(
+            seen,
+            [(0, 0, 3), (3, 4, 2), (100, 6, 1), (101, 8, 1), (110, 9, 2)][..4].iter().copied().chain([(110, 9, 2)]).collect::<Vec<_>>()
+        );
     }
 }

@@ -19,11 +19,11 @@ use crate::units::format_ranks;
 const SPINS: u32 = 64;
 
 /// Run this rank's part, once untimed and then timed.
-pub(crate) fn run(carrier: &mut impl Carrier, part: &Part, order: &Carry) -> Carried {
+pub(crate) fn run(endpoint: &mut impl Carrier, part: &Part, order: &Carry) -> Carried {
     let runs = Vec::with_capacity(order.runs as usize);
-    let mut carried = Carried { id: order.id, runs, verified: 0, end: End::Complete };
-    let begun = carrier.begin(part, order.id);
-    let mut running = Running::new(carrier, part);
+    let mut carried = Carried { id: order.id, runs, verified: 0, wrong: None, end: End::Complete };
+    let begun = endpoint.begin(part, order.id);
+    let mut running = Running::new(endpoint, part);
     let ran = begun.and_then(|()| running.all(order, &mut carried));
     // Wrong bytes come first: a run that hangs after them says less.
     if let (Err(stop), End::Complete) = (ran, &carried.end) {
@@ -40,7 +40,7 @@ pub(crate) fn run(carrier: &mut impl Carrier, part: &Part, order: &Carry) -> Car
         };
     }
     let deadline = running.deadline;
-    carrier.end(deadline);
+    endpoint.end(deadline);
     carried
 }
 
@@ -396,10 +396,11 @@ impl<'a, C: Carrier> Running<'a, C> {
             let mut before = 0;
             for message in &share.messages {
                 let regions = if share.role == Role::Copy { &message.into } else { &message.regions };
-                let carrier = &mut *self.carrier;
-                match check.compare(regions, &message.expected, |at, into| carrier.read(at, into)) {
+                let memory = &mut *self.carrier;
+                match check.compare(regions, &message.expected, |at, into| memory.read(at, into)) {
                     Ok(bytes) => carried.verified += bytes,
-                    Err(byte) if carried.end == End::Complete => {
+                    Err(byte) if carried.wrong.is_none_or(|flow| flow > share.flow) => {
+                        carried.wrong = Some(share.flow);
                         let (from, to) = (share.peer, self.part.rank);
                         carried.end = End::Corrupt(format!(
                             "rank {to}: flow {} ({from}→{to}): byte {} is not what was to be sent",
