@@ -86,9 +86,30 @@ pub fn actions(scene: &Scene<'_>) -> Vec<(Action, &'static str)> {
                 (Action::SamplesDown, "more"),
             ]);
         }
+        Tab::Replay if scene.ui.replay.reel(scene.replays).is_some() => {
+            actions.extend([
+                (Action::ReplayPlay, "play"),
+                (Action::Right, "scrub"),
+                (Action::ReplayForward, "step"),
+                (Action::ShowBottleneck, "bottleneck"),
+                (Action::Down, "resource"),
+                (Action::NextPlan, "next plan"),
+                (Action::ComparePlans, "compare"),
+            ]);
+            if !recorded {
+                actions.push((Action::ExecutePlan, "execute"));
+            }
+            actions.extend([
+                (Action::LoadPlan, "load"),
+                (Action::LightLinks, "links"),
+                (Action::Stretch, "stretch"),
+                (Action::ReplayFaster, "faster"),
+            ]);
+        }
+        Tab::Replay => actions.push((Action::LoadPlan, "load a plan")),
         Tab::Session => actions.extend([(Action::Right, "next rank"), (Action::Up, "older"), (Action::SamplesDown, "facts")]),
     }
-    if recorded {
+    if recorded && scene.ui.tab != Tab::Replay {
         let play = [(Action::PlayPause, "play"), (Action::StepBack, "back"), (Action::StepForward, "forward"), (Action::Faster, "faster")];
         // In a recording, time comes first.
         actions.splice(0..0, play);
