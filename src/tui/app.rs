@@ -259,7 +259,9 @@ impl App {
         let mut changed = self.ui.tick(seconds) || self.fitting();
         self.fits.tick(seconds);
         changed |= self.desk.tick(seconds, self.model.world(), self.busy());
-        changed |= self.replays.tick(seconds);
+        if self.ui.tab == Tab::Replay {
+            changed |= self.replays.tick(seconds, &self.ui.replay, self.busy());
+        }
         changed |= self.ui.replay.tick(seconds, &self.replays);
         if let Some(mut player) = self.player.take() {
             if player.playing() {

@@ -93,6 +93,15 @@ impl Ui {
             self.replay.seek(at, facts.replays);
             return Some(Effect::Nothing);
         }
+        if let Some((_, line)) = hits.strategies.iter().find(|(area, _)| area.contains(at)) {
+            // A second click changes the line, or looks at the strategy.
+            if self.replay.form.at == *line {
+                return Some(self.update(Action::Choose, facts, hits));
+            }
+            self.replay.form.accept();
+            self.replay.form.at = *line;
+            return Some(Effect::Nothing);
+        }
         if let Some((_, resource)) = hits.resources.iter().find(|(area, _)| area.contains(at)) {
             self.replay.click(*resource);
             return Some(Effect::Nothing);

@@ -285,7 +285,8 @@ impl Ui {
             Tab::Sweep => self.form.typing.as_mut(),
             Tab::Fits => self.fits.typing.as_mut(),
             Tab::Topology => self.topology.typing.as_mut(),
-            Tab::Replay => self.replay.typing.as_mut(),
+            Tab::Replay if self.replay.typing.is_some() => self.replay.typing.as_mut(),
+            Tab::Replay => self.replay.form.typing.as_mut(),
             Tab::Matrix | Tab::Fans | Tab::Findings | Tab::Session => None,
         }
     }
@@ -313,7 +314,7 @@ impl Ui {
                 self.fits.filter.clear();
             }
             Tab::Topology => self.topology.typing = None,
-            Tab::Replay => self.replay.typing = None,
+            Tab::Replay => (self.replay.typing, self.replay.form.typing) = (None, None),
             _ => self.form.cancel(),
         }
     }

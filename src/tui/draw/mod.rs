@@ -121,6 +121,8 @@ pub struct HitMap {
     pub times: Option<(f64, f64)>,
     /// resources of a replay
     pub resources: Vec<(Rect, usize)>,
+    /// lines of the form of strategies, and the strategies after them
+    pub strategies: Vec<(Rect, usize)>,
     /// who sends to whom, and the largest scroll
     pub lanes: Option<(Rect, usize)>,
     /// words that stand for a key

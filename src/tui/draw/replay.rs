@@ -14,6 +14,7 @@
 mod block;
 mod scale;
 mod side;
+mod strategies;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -23,7 +24,7 @@ use super::text::{cut, fit, panel, put, span, width, wrap};
 use super::{HitMap, Scene};
 use crate::plan::{Execution, Run};
 use crate::tui::keys::Action;
-use crate::tui::replay::{Made, Reel};
+use crate::tui::replay::{Made, Reel, ReplaySight};
 use crate::units::{format_count, format_seconds, format_size, plain};
 use block::Block;
 use scale::Scale;
@@ -37,6 +38,10 @@ const WARNINGS: usize = 2;
 /// Draw the tab.
 pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
     let panel_state = &scene.ui.replay;
+    if panel_state.sight == ReplaySight::Strategies && panel_state.typing.is_none() {
+        strategies::draw(scene, buf, area, hits);
+        return;
+    }
     let Some(shown) = scene.replays.shown().get(panel_state.at) else {
         nothing(scene, buf, area, &no_plan(scene));
         return;
@@ -147,7 +152,7 @@ fn title(scene: &Scene<'_>, reel: &Reel, head: f64, room: usize) -> Line<'static
     let speed = format!(" · {mark} {} a second", format_seconds(ui.pace(ui.end(scene.replays))));
     parts.extend(now.into_iter().map(|part| format!(" · {part}")));
     parts.push(speed);
-    if scene.replays.stale() {
+    if scene.replays.stale(ui.at) {
         parts.insert(1, if scene.replays.busy() { " · pricing again …" } else { " · samples came in since" }.to_owned());
     }
     if scene.model.executing.as_deref() == Some(reel.traffic.name.as_str()) {

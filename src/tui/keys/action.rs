@@ -127,6 +127,8 @@ actions! {
     NextPlan "next_plan" Replay "Next plan"
     ComparePlans "compare_plans" Replay "Another plan beside this one, or none"
     LightLinks "light_links" Replay "Go to the Topology, the links lit that bytes pass"
+    ShowStrategies "show_strategies" Replay "Strategies of this machine, or the plans"
+    Choose "choose" Replay "Change this line, or look at this strategy"
     ExecutePlan "execute_plan" Replay "Run the plan on the ranks, and compare"
     LoadPlan "load_plan" Replay "Read a plan's file"
     PlayPause "play_pause" Recorded "Play, or stop"

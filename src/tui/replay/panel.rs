@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
+use super::strategies::{FIELDS, StrategyForm};
 use super::{Reel, Replays};
-use crate::plan::Transfers;
+use crate::plan::{Traffic, Transfers};
 use crate::session::Command;
 use crate::tui::draw::HitMap;
 use crate::tui::feed::Mode;
@@ -44,8 +45,22 @@ pub struct ReplayPanel {
     pub lit: bool,
     /// what is run when the question is answered
     pub asked: Option<Command>,
+    pub sight: ReplaySight,
+    pub form: StrategyForm,
+    /// strategies that were chosen, and how often one was
+    pub chosen: Vec<Traffic>,
+    pub choices: u64,
+    /// name of the plan to look at once it is there
+    pub wanted: Option<String>,
     /// plans that there were
     known: usize,
+}
+
+/// What the tab shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplaySight {
+    Plans,
+    Strategies,
 }
 
 impl Default for ReplayPanel {
@@ -62,6 +77,11 @@ impl Default for ReplayPanel {
             typing: None,
             lit: false,
             asked: None,
+            sight: ReplaySight::Strategies,
+            form: StrategyForm::default(),
+            chosen: Vec::new(),
+            choices: 0,
+            wanted: None,
             known: 0,
         }
     }
@@ -71,14 +91,25 @@ impl ReplayPanel {
     /// Look at what came last, and stay within what there is.
     pub fn follow(&mut self, replays: &Replays) {
         let count = replays.shown().len();
-        if count > self.known {
-            self.look_at(count - 1);
+        let wanted = self.wanted.take().and_then(|name| replays.shown().iter().rposition(|shown| shown.name == name));
+        if let Some(at) = wanted.or_else(|| (count > self.known).then(|| count - 1)) {
+            self.look_at(at);
+            self.sight = ReplaySight::Plans;
         }
         self.known = count;
         if self.at >= count {
             self.look_at(count.saturating_sub(1));
         }
         self.other = self.other.filter(|&other| other < count && other != self.at);
+    }
+
+    /// Look at a strategy.
+    fn look_at_strategy(&mut self, traffic: &Traffic) {
+        // It takes the place of the one of that name.
+        self.chosen.retain(|own| own.name != traffic.name);
+        self.chosen.push(traffic.clone());
+        self.choices += 1;
+        self.wanted = Some(traffic.name.clone());
     }
 
     /// Look at a plan, where it is tightest.
@@ -170,7 +201,21 @@ impl ReplayPanel {
 impl Ui {
     /// Do what a key asks for on the Replay tab.
     pub(in crate::tui) fn update_replay(&mut self, action: Action, facts: &Facts<'_>, hits: &HitMap) -> Effect {
+        if self.replay.sight == ReplaySight::Strategies && !matches!(action, Action::LoadPlan | Action::ShowStrategies) {
+            self.move_in_strategies(action, facts);
+            return Effect::Nothing;
+        }
         match action {
+            Action::ShowStrategies => {
+                self.replay.sight = match self.replay.sight {
+                    ReplaySight::Plans => ReplaySight::Strategies,
+                    ReplaySight::Strategies if facts.replays.shown().is_empty() => {
+                        self.say("no plan is loaded", false);
+                        ReplaySight::Strategies
+                    }
+                    ReplaySight::Strategies => ReplaySight::Plans,
+                };
+            }
             Action::LoadPlan => self.replay.typing = Some(Typing::default()),
             Action::ExecutePlan => self.ask_to_execute(facts),
             Action::ComparePlans => self.compare_plans(facts.replays),
@@ -198,6 +243,28 @@ impl Ui {
             _ => self.move_in_replay(action, facts, hits),
         }
         Effect::Nothing
+    }
+
+    fn move_in_strategies(&mut self, action: Action, facts: &Facts<'_>) {
+        let ranking = facts.replays.ranked().and_then(|ranked| ranked.ranking.as_ref().ok());
+        let rows = ranking.map_or(&[][..], |ranking| &ranking.rows);
+        let form = &mut self.replay.form;
+        let last = FIELDS.len() + rows.len() - 1;
+        match action {
+            Action::Up => form.at = form.at.saturating_sub(1).min(last),
+            Action::Down => form.at = (form.at + 1).min(last),
+            Action::Home | Action::PageUp => form.at = 0,
+            Action::End | Action::PageDown => form.at = last,
+            Action::Left | Action::Right => form.turn(),
+            Action::Choose => {
+                if !form.edit(facts.model.world())
+                    && let Some(row) = rows.get(form.at - FIELDS.len())
+                {
+                    self.replay.look_at_strategy(&row.traffic);
+                }
+            }
+            _ => {}
+        }
     }
 
     fn move_in_replay(&mut self, action: Action, facts: &Facts<'_>, hits: &HitMap) {
@@ -289,7 +356,10 @@ impl Ui {
 
     /// The path that was typed is to be read.
     pub(in crate::tui) fn load_typed(&mut self) -> Effect {
-        let Some(typed) = self.replay.typing.take() else { return Effect::Nothing };
+        let Some(typed) = self.replay.typing.take() else {
+            self.replay.form.accept();
+            return Effect::Nothing;
+        };
         let text = typed.text();
         let text = text.trim();
         if text.is_empty() {
