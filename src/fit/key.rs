@@ -1,11 +1,11 @@
 //! What a fit is of.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::topology::PathClass;
 
 /// Which times a fit goes through. `receive` and `send` are no patterns of their own: they are a fan's time as its root saw it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// copies inside a rank

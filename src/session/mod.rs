@@ -12,6 +12,7 @@ mod groups;
 mod header;
 mod measured;
 mod model;
+mod prices;
 pub mod store;
 
 pub use cells::{Cells, Shot, SizeCell};
@@ -22,6 +23,7 @@ pub use groups::{GroupShot, GroupSize, Groups};
 pub use header::{FORMAT, Header};
 pub use measured::measured;
 pub use model::{Change, LogLine, Model, Progress, Running, SweepState};
+pub use prices::prices;
 
 /// JSON Schema (draft 2020-12) of a session's `header.json` as this version writes it.
 pub const HEADER_SCHEMA: &str = include_str!("schema/header.json");

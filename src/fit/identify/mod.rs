@@ -22,10 +22,12 @@ mod undecided;
 mod words;
 
 pub use evidence::{Evidence, Told};
+pub use resources::passes;
 pub use types::{
     Capacity, DuplexRatio, Explained, Explanation, Extreme, ExtremeExplained, Hidden, Identified, Owner, PairRates, Side, Stand, Together,
     Undecided,
 };
+pub use words::resource as name;
 
 use crate::topology::Units;
 

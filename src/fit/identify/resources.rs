@@ -41,6 +41,16 @@ pub(super) fn passed(units: &Units, path: PathClass, (from, to): (usize, usize),
     }
 }
 
+/// The same for those who price flows: unit, side, and of a rank's sides the class of paths.
+pub fn passes(units: &Units, from: usize, to: usize, mut tell: impl FnMut(Unit, Side, Option<PathClass>)) {
+    let path = match (from == to, units.together(Level::Host, from, to)) {
+        (true, _) => PathClass::Local,
+        (_, true) => PathClass::IntraNode,
+        _ => PathClass::InterNode,
+    };
+    passed(units, path, (from, to), |Resource { unit, side, path }| tell(unit, side, path));
+}
+
 /// What passed a resource in one measurement.
 #[derive(Debug, Clone)]
 pub(super) struct Passed {

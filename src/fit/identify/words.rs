@@ -97,7 +97,7 @@ fn rate(rate: f64) -> String {
 }
 
 /// `link out of NUMA 0 of b70`.
-pub(super) fn resource(units: &Units, unit: Unit, side: Side, path: Option<PathClass>) -> String {
+pub fn resource(units: &Units, unit: Unit, side: Side, path: Option<PathClass>) -> String {
     let name = plain(units.name(unit));
     let part = match (unit.level, side) {
         (Level::Rank, Side::Out) => "send side",

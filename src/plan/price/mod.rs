@@ -1,5 +1,9 @@
 //! What flows cost: latency, a link of their own, and the resources that they share (method.md, "The resource model").
 
+mod calibrated;
+
+pub use calibrated::{Calibrated, Conditions, Published, PublishedError, SharedRate};
+
 use thiserror::Error;
 
 use super::{Traffic, Warning};

@@ -1,0 +1,132 @@
+//! What makes a calibration's prices doubtful for a traffic.
+
+use std::collections::BTreeSet;
+
+use super::{Calibrated, Conditions, path};
+use crate::fit::EXTRAPOLATION_LIMIT;
+use crate::plan::{Traffic, Warning};
+use crate::topology::PathClass;
+use crate::units::{format_ranks, format_size};
+
+/// Sizes this much beyond the measured ones are far outside: a line may hold there or not.
+const FAR: u64 = 16;
+
+/// Pairs that are named before the rest becomes a number.
+const NAMED: usize = 4;
+
+pub(super) fn warnings(own: &Calibrated, traffic: &Traffic) -> Vec<Warning> {
+    let mut all = Vec::new();
+    all.extend(group(&own.measured, &own.wanted, traffic));
+    all.extend(mover(&own.measured, &own.wanted));
+    // Each pair once, with its smallest and largest message.
+    let mut pairs: Vec<(usize, usize, u64)> =
+        traffic.flows.iter().filter(|flow| flow.bytes > 0).map(|flow| (flow.from, flow.to, flow.bytes / u64::from(flow.messages.max(1)))).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    all.extend(sizes(own, &pairs));
+    all.extend(fits(own, &pairs));
+    all.extend(unmeasured(own, &pairs));
+    all
+}
+
+/// Rates depend on who takes part: libraries choose other ways for other groups.
+fn group(measured: &Conditions, wanted: &Conditions, traffic: &Traffic) -> Option<Warning> {
+    const WHY: &str = "one NVLink pair gave 275 GB/s in a group of 8 and 54 in one of 16; calibrate on the group that the transfer uses";
+    let say = if !wanted.group.is_empty() && !measured.group.is_empty() && wanted.group != measured.group {
+        format!("measured on ranks {}, used on ranks {}: {WHY}", format_ranks(&measured.group), format_ranks(&wanted.group))
+    } else {
+        let ranks = if wanted.ranks > 0 { wanted.ranks } else { traffic.ranks };
+        if measured.ranks == 0 || ranks == measured.ranks {
+            return None;
+        }
+        format!("measured in a group of {} ranks, used in one of {ranks}: {WHY}", measured.ranks)
+    };
+    Some(Warning { kind: "group", say })
+}
+
+fn mover(measured: &Conditions, wanted: &Conditions) -> Option<Warning> {
+    let (measured, wanted) = (measured.mover?, wanted.mover?);
+    let say = format!(
+        "measured with {}, used with {}: the two may differ in rate and in what they share; calibrate with --mover {}",
+        measured.name(),
+        wanted.name(),
+        wanted.name()
+    );
+    (measured != wanted).then_some(Warning { kind: "mover", say })
+}
+
+fn sizes(own: &Calibrated, pairs: &[(usize, usize, u64)]) -> Option<Warning> {
+    let mut off: Option<(u64, u64, bool)> = None;
+    let (mut smallest, mut largest) = (u64::MAX, 0);
+    for &(from, to, bytes) in pairs {
+        let Ok(found) = own.find(from, to, bytes) else { continue };
+        let (low, high) = found.curve.sizes();
+        let refused = found.curve.refuses(bytes);
+        if refused || bytes < low / FAR || bytes > high.saturating_mul(FAR) {
+            (smallest, largest) = (smallest.min(bytes), largest.max(bytes));
+            let known = off.get_or_insert((low, high, refused));
+            known.2 |= refused;
+        }
+    }
+    let (low, high, refused) = off?;
+    let range = if smallest == largest { format_size(smallest) } else { format!("{} to {}", format_size(smallest), format_size(largest)) };
+    let why = if refused {
+        format!("and the fit there misses by more than {:.0} %", EXTRAPOLATION_LIMIT * 100.0)
+    } else {
+        "far outside".to_owned()
+    };
+    let say = format!(
+        "messages of {range}, but {} to {} were measured, {why}: sweep with --sizes that hold them",
+        format_size(low),
+        format_size(high)
+    );
+    Some(Warning { kind: "size", say })
+}
+
+fn fits(own: &Calibrated, pairs: &[(usize, usize, u64)]) -> Option<Warning> {
+    let mut poor: BTreeSet<(usize, usize)> = BTreeSet::new();
+    let mut worst = 0.0_f64;
+    for &(from, to, bytes) in pairs {
+        if let Ok(found) = own.find(from, to, bytes)
+            && found.curve.misses(bytes) > EXTRAPOLATION_LIMIT
+        {
+            poor.insert((from, to));
+            worst = worst.max(found.curve.misses(bytes));
+        }
+    }
+    (!poor.is_empty()).then(|| Warning {
+        kind: "fit",
+        say: format!(
+            "{}: the line misses a measured size by up to {:.0} %; more sizes or repeats would tell",
+            named(&poor),
+            worst * 100.0
+        ),
+    })
+}
+
+fn unmeasured(own: &Calibrated, pairs: &[(usize, usize, u64)]) -> Option<Warning> {
+    let mut open: BTreeSet<(usize, usize)> = BTreeSet::new();
+    let mut spread = 0.0_f64;
+    for &(from, to, bytes) in pairs {
+        if let Ok(found) = own.find(from, to, bytes)
+            && let Some(class) = found.class
+            && path(&own.units, from, to) != PathClass::Local
+        {
+            open.insert((from, to));
+            spread = spread.max(class.spread);
+        }
+    }
+    (!open.is_empty()).then(|| {
+        let spread = if spread > 0.0 { format!(", whose pairs differ by ±{:.0} %", spread * 100.0) } else { String::new() };
+        Warning {
+            kind: "unmeasured",
+            say: format!("{}: not measured by themselves; priced like their class{spread} (sweep --patterns peer measures them)", named(&open)),
+        }
+    })
+}
+
+fn named(pairs: &BTreeSet<(usize, usize)>) -> String {
+    let names: Vec<String> = pairs.iter().take(NAMED).map(|(from, to)| format!("{from}→{to}")).collect();
+    let more = pairs.len().saturating_sub(NAMED);
+    if more > 0 { format!("{} and {more} more pairs", names.join(", ")) } else { names.join(", ") }
+}
