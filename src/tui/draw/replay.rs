@@ -247,28 +247,10 @@ fn between(low: f64, high: f64) -> String {
     }
 }
 
-/// What a plan's run took: the middle of its runs, by stage.
-#[derive(Debug, Default)]
-pub(super) struct Measured {
-    /// of each stage, seconds
-    stages: Vec<f64>,
-}
-
-impl Measured {
-    /// Seconds that a stage took.
-    fn stage(&self, number: usize) -> Option<f64> {
-        self.stages.get(number).copied()
-    }
-
-    /// When a stage was complete, from the start.
-    fn end(&self, number: usize) -> Option<f64> {
-        Some(self.stages.get(..=number)?.iter().sum())
-    }
-}
-
-fn measured(run: &Execution) -> Measured {
+/// When each stage was over, from the start: the middle of the runs.
+fn ends(run: &Execution) -> Vec<f64> {
     let count = run.runs.iter().map(|run| run.stages.len()).min().unwrap_or(0);
-    Measured { stages: (0..count).filter_map(|at| median(&run.runs, |run| run.stages.get(at).copied().unwrap_or(f64::NAN))).collect() }
+    (0..count).filter_map(|at| median(&run.runs, |run| run.stages.get(at).copied().unwrap_or(f64::NAN))).collect()
 }
 
 fn median(runs: &[Run], of: impl Fn(&Run) -> f64) -> Option<f64> {

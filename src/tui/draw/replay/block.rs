@@ -80,7 +80,7 @@ impl Block<'_> {
         y = self.resources(scene, buf, y, rows.resources, hits);
         y += u16::from(rows.gaps);
         if rows.headings {
-            self.heading(scene, buf, y, "stage", "predicted", if self.run.is_some() { "measured" } else { "" });
+            self.heading(scene, buf, y, "stage", "over at", if self.run.is_some() { "measured" } else { "" });
             y += 1;
         }
         y = self.stages(scene, buf, y, rows.stages);
@@ -194,15 +194,15 @@ impl Block<'_> {
         let stages = &self.reel.replay.stages;
         let at = self.reel.stage(self.scale.head).map(|(number, _)| number);
         let shown = window(at.unwrap_or(0).saturating_sub(rows / 2), stages.len(), rows);
-        let measured = self.run.map(super::measured).unwrap_or_default();
+        let measured = self.run.map(super::ends).unwrap_or_default();
         let room = self.room();
         let mut row = y;
         for number in shown {
             let Some(stage) = stages.get(number) else { break };
             let here = at == Some(number);
             let style = if here { look.strong() } else { look.text() };
-            let own = measured.stage(number);
-            let mut numbers = vec![span(right(&format_seconds(stage.end - stage.start), SECONDS), style)];
+            let own = measured.get(number).copied();
+            let mut numbers = vec![span(right(&format_seconds(stage.end), SECONDS), style)];
             if room >= 40 {
                 let text = own.map_or_else(String::new, format_seconds);
                 numbers.push(span(right(&text, SECONDS), look.good()));
@@ -215,7 +215,7 @@ impl Block<'_> {
             let screen = self.area.y + row;
             self.scale.line(buf, screen, (stage.start, stage.end), if here { look.bar() } else { look.dim() });
             self.scale.mark(buf, screen, stage.start, "┝", if here { look.bar() } else { look.dim() });
-            if let Some(end) = measured.end(number) {
+            if let Some(end) = own {
                 self.scale.mark(buf, screen, end, "◆", look.good());
             }
             row += 1;
