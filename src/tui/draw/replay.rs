@@ -107,7 +107,13 @@ fn timelines(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, reel: &Reel, besid
         let top = y + at as u16 * height;
         let last = at + 1 == blocks.len();
         let own = if last { bottom.saturating_sub(top) } else { height };
-        put(buf, inner, top, &predicted(scene, reel, run, blocks.len() > 1, columns));
+        let mut line = predicted(scene, reel, run, blocks.len() > 1, columns);
+        if blocks.len() > 1 {
+            // A line to the right edge tells the two apart.
+            let rest = columns.saturating_sub(line.width() + 1);
+            line.spans.push(span(format!("  {}", "─".repeat(rest)), look.border()));
+        }
+        put(buf, inner, top, &line);
         let area = Rect { y: inner.y + top + 1, height: own.saturating_sub(1), ..inner };
         let scale = timeline(area);
         Block { reel, run, area, scale, active: at == 0 }.draw(scene, buf, hits);
@@ -180,7 +186,7 @@ fn predicted(scene: &Scene<'_>, reel: &Reel, run: Option<&Execution>, named: boo
     let replay = &reel.replay;
     let mut spans = vec![Span::raw(" ")];
     if named {
-        spans.push(span(format!("{}  ", cut(&plain(&reel.traffic.name), columns / 3)), look.title()));
+        spans.push(span(format!("{}  ", cut(&plain(&reel.traffic.name), columns / 3)), look.accent()));
     }
     spans.push(span("predicted ", look.dim()));
     spans.push(span(format_seconds(replay.seconds), look.strong()));

@@ -38,7 +38,7 @@ fn the_first_glance_tells_what_binds_and_the_figures_are_told_beside_it() {
             assert!(words.contains(told), "{width}: {told}: {screen}");
         }
         let bottleneck = row(&screen, "host0 nic0 out  ");
-        assert!(bottleneck.contains("100 %◀") && bottleneck.contains("█████"), "{screen}");
+        assert!(bottleneck.contains("100 %◀") && bottleneck.contains("▇▇▇▇▇"), "{screen}");
         assert_eq!(screen.matches("%◀").count(), 1, "one is the bottleneck: {screen}");
         if width >= 80 {
             assert!(screen.contains("measured 775 ms, 1.3 % longer (5 runs)"), "{screen}");

@@ -43,17 +43,22 @@ impl Rows {
     pub fn of(height: usize, resources: usize, stages: usize, lanes: usize) -> Self {
         let headings = height >= 14;
         let rest = height.saturating_sub(if headings { 2 } else { 0 });
-        let own_stages = stages.min((rest / 5).max(1)).min(rest);
+        // Rounds by the thousand are seen around the play head, no more.
+        let few = (rest / 5).max(1).min(rest);
+        let own_stages = if stages <= few { stages } else { few.min(MOST_STAGES) };
         let rest = rest - own_stages;
         // Resources first; what they leave is the lanes', and the other way round.
         let half = (rest * 11 / 20).max(1).min(rest);
         let own_lanes = lanes.min(rest - resources.min(half));
         let own_resources = resources.min(rest - own_lanes);
-        let own_stages = stages.min(own_stages + rest - own_lanes - own_resources);
+        let own_stages = if stages <= 2 * MOST_STAGES { stages.min(own_stages + rest - own_lanes - own_resources) } else { own_stages };
         let used = own_resources + own_stages + own_lanes + if headings { 2 } else { 0 };
         Self { headings, gaps: headings && height >= used + 2, resources: own_resources, stages: own_stages, lanes: own_lanes }
     }
 }
+
+/// Stages that are shown of more.
+const MOST_STAGES: usize = 5;
 
 /// Columns of the labels.
 pub fn labels(columns: u16) -> u16 {
@@ -264,7 +269,9 @@ mod tests {
                 let rows = Rows::of(height, resources, stages, lanes);
                 let used = rows.resources + rows.stages + rows.lanes + if rows.headings { 2 } else { 0 };
                 let all = resources + stages + lanes + if rows.headings { 2 } else { 0 };
-                assert_eq!(used, all.min(height).max(if rows.headings { 2 } else { 0 }), "{height} {resources} {stages} {lanes}: {rows:?}");
+                assert!(used <= height.max(2), "{height} {resources} {stages} {lanes}: {rows:?}");
+                assert!(used >= all.min(height) || stages > 2 * MOST_STAGES, "{height} {resources} {stages} {lanes}: {rows:?}");
+                assert!(!rows.gaps || used + 2 <= height);
                 assert!(rows.resources <= resources && rows.stages <= stages && rows.lanes <= lanes);
                 assert!(height < 3 || resources == 0 || rows.resources > 0, "the busiest is always told");
             }
