@@ -90,7 +90,10 @@ fn timelines(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, reel: &Reel, besid
     let mut y = 0;
     let mut told = vec![binds(scene, reel)];
     if let Some(other) = beside {
-        told = difference(reel, other).into_iter().map(|text| vec![span(text, look.strong())]).collect();
+        let styles = [look.strong(), look.text()];
+        told = difference(reel, other).into_iter().zip(styles).map(|(text, style)| vec![span(text, style)]).collect();
+        // A small screen needs its rows for the timelines.
+        told.truncate(if inner.height < 18 { 1 } else { 2 });
     }
     for spans in told {
         for line in flow(spans, columns).into_iter().take(2) {
@@ -288,7 +291,31 @@ fn difference(a: &Reel, b: &Reel) -> Vec<String> {
     } else {
         format!("; {} moves {}, {} {}", names[0], format_size(mine), names[1], format_size(other))
     };
-    vec![format!("{first}{doubt}{bytes}")]
+    vec![format!("{first}{doubt}{bytes}"), bound_by([a, b], &names)]
+}
+
+/// What binds the one and the other: the same, or what.
+fn bound_by(reels: [&Reel; 2], names: &[String; 2]) -> String {
+    let binding = |reel: &Reel| {
+        let number = reel.replay.bottleneck.resource?;
+        reel.replay.resources.get(number).map(|load| (plain(&load.resource.name), reel.replay.bottleneck.seconds))
+    };
+    let told = |reel: &Reel| match binding(reel) {
+        Some((name, seconds)) => format!("{name} for {}", format_seconds(seconds)),
+        None => plain(&reel.replay.bottleneck.say),
+    };
+    match reels.map(binding) {
+        [Some((one, mine)), Some((other, theirs))] if one == other => {
+            let rest = |at: usize, seconds: f64| format_seconds((reels[at].replay.seconds - seconds).max(0.0));
+            let loads = if (mine / theirs - 1.0).abs() < 0.005 {
+                format!("for {} in each", format_seconds(mine))
+            } else {
+                format!("for {} and {}", format_seconds(mine), format_seconds(theirs))
+            };
+            format!("{one} binds both, {loads}; the rest of {} takes {}, of {} {}", names[0], rest(0, mine), names[1], rest(1, theirs))
+        }
+        _ => format!("{} is bound by {}, {} by {}", names[0], told(reels[0]), names[1], told(reels[1])),
+    }
 }
 
 /// Warnings in lines that start with a mark.

@@ -127,13 +127,22 @@ fn two_plans_stand_on_the_same_time_and_their_difference_is_told() {
     let mut app = holding(Level::TrueColor);
     press(&mut app, "c c");
     let screen = shown(&mut app);
-    for told in ["sharded is 1.38 × faster than relay", "both move 64 GiB", "relay  predicted 764 ms", "sharded  predicted 554 ms"] {
+    for told in [
+        "sharded is 1.38 × faster than relay",
+        "both move 64 GiB",
+        "host0 nic0 out binds both, for 524 ms in each; the rest of relay takes 241 ms, of sharded 30.1 ms",
+        "relay  predicted 764 ms",
+        "sharded  predicted 554 ms",
+    ] {
         assert!(screen.contains(told), "{told}: {screen}");
     }
     // The same stage ends at the same column in both.
     let ends = |begins: &str| row(&screen, begins).chars().collect::<Vec<_>>().iter().rposition(|c| matches!(c, '━' | '┝')).unwrap();
     let (relay, sharded) = (ends("relay 0→8"), ends("shards 0-7"));
     assert!(relay.abs_diff(sharded) <= 1, "{screen}");
+    app.ui.replay.other = Some(0);
+    let screen = shown(&mut app);
+    assert!(screen.contains("relay is 5.48 × faster than direct") && screen.contains("524 ms and 4.19 s"), "{screen}");
     press(&mut app, "p");
     assert!(app.ui.replay.at != app.ui.replay.other.unwrap_or(9));
     press(&mut app, "esc");
@@ -342,6 +351,20 @@ fn replays_look_as_they_did() {
             insta::assert_snapshot!(format!("{name}-{width}x{height}-{level:?}"), styled(&frame(&mut app, width, height)));
         }
     }
+}
+
+#[test]
+#[ignore = "tells how long frames take; benches/screen.rs does it with optimizations"]
+fn frames_of_a_thousand_rounds() {
+    let mut app = app(two_hosts(), Tab::Replay, Level::TrueColor, Mode::Live);
+    app.replays.hold(vec![rounds(16, 1000)]);
+    frame(&mut app, 200, 56);
+    let begun = std::time::Instant::now();
+    for _ in 0..50 {
+        app.input(&Input::Key("left".parse::<Key>().unwrap().into()));
+        frame(&mut app, 200, 56);
+    }
+    println!("a step and a frame: {:.2} ms", begun.elapsed().as_secs_f64() * 1e3 / 50.0);
 }
 
 /// `PICTURES=/tmp/p cargo test --lib replay_pictures -- --ignored`, then `rsvg-convert`.
