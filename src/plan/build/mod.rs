@@ -12,7 +12,7 @@ mod requests;
 mod settings;
 
 pub use documents::{read_answers, write_requests};
-pub use policy::{Answers, FirstHolder, LocalFirst};
+pub use policy::{Answers, FirstHolder, LocalFirst, LocalFirstInOrder};
 pub use settings::{Budget, ElementSizes, Settings};
 
 use std::collections::VecDeque;

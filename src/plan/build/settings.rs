@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::Policy;
+use crate::plan::files::BYTES_PER_PEER;
 use crate::plan::{At, Endpoints, PlanError};
 
 /// How a sync is planned.
@@ -23,7 +24,7 @@ impl<'a> Settings<'a> {
     }
 
     /// Smallest part of a split, bytes: what is staged for a peer by default.
-    pub const MIN_SPLIT: u64 = 8 << 20;
+    pub const MIN_SPLIT: u64 = BYTES_PER_PEER;
 }
 
 /// Bytes of an element.

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
-use toposcope::plan::build::policy::Fixed;
-use toposcope::plan::build::{FirstHolder, LocalFirst, Policy, Settings, plans};
+use toposcope::plan::build::{FirstHolder, LocalFirstInOrder, Policy, Settings, plans};
 use toposcope::plan::map::{self, Map, Maps};
 use toposcope::plan::{Place, Plan, PlanError, Segment, Statistics};
 
@@ -38,7 +37,7 @@ fn every_case_gives_its_plan_and_its_statistics() {
         let policy: &dyn Policy = match case.policy.as_str() {
             "first_holder" => &FirstHolder,
             // These plans were made counting every load in its turn.
-            "least_loaded_by_location" => &LocalFirst { fixed: Fixed::InOrder },
+            "least_loaded_by_location" => &LocalFirstInOrder,
             other => panic!("{other}"),
         };
         let (source, target) = (read(&maps[&case.source]), read(&maps[&case.target]));

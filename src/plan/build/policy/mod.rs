@@ -2,7 +2,7 @@
 
 mod local;
 
-pub use local::{Fixed, LocalFirst};
+pub use local::{LocalFirst, LocalFirstInOrder};
 
 use super::{Answer, Policy, Request};
 
