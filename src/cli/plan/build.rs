@@ -99,7 +99,7 @@ pub(super) fn run(wanted: &BuildArgs) -> Result<u8> {
     if wanted.json {
         print(&told(&made));
     } else {
-        print(&text(&made, &settings, &source.maps.keys().filter(|name| !target.maps.contains_key(*name)).count()));
+        print(&text(&made, &settings, source.maps.keys().filter(|name| !target.maps.contains_key(*name)).count()));
     }
     Ok(FINE)
 }
@@ -174,7 +174,7 @@ fn told(made: &Made) -> String {
 }
 
 /// For a person.
-fn text(made: &Made, settings: &Settings, others: &usize) -> String {
+fn text(made: &Made, settings: &Settings, others: usize) -> String {
     let sum = |of: fn(&Statistics) -> usize| made.iter().map(|(.., statistics)| of(statistics) as u64).sum::<u64>();
     let sized = made.iter().all(|(name, ..)| settings.element_size.of(name).is_some());
     let amount = |amount: u64| if sized { format_size(amount) } else { some(amount, "element") };
@@ -183,8 +183,8 @@ fn text(made: &Made, settings: &Settings, others: &usize) -> String {
     let (segments, before) = (sum(|own| own.segments), sum(|own| own.segments_before_merge));
     let joined = if before > segments { format!(" (of {})", some(before, "region")) } else { String::new() };
     let mut text = format!("{}, {}{joined}, {}\n", some(made.len() as u64, "parameter"), some(segments, "segment"), amount(moved));
-    if *others > 0 {
-        let _ = writeln!(text, "{} of the source map alone left as they are", some(*others as u64, "parameter"));
+    if others > 0 {
+        let _ = writeln!(text, "{} of the source map alone left as they are", some(others as u64, "parameter"));
     }
     let mut sent: BTreeMap<i64, u64> = BTreeMap::new();
     for (name, plan, _) in made {

@@ -73,7 +73,7 @@ pub(super) fn segments(request: Request, answer: Answer, into: &mut Vec<Segment>
                 let Some(from) = candidates.iter().find(|candidate| candidate.location == part.source) else { continue };
                 let moved = |start: u64, strides: &[i64]| {
                     let steps = part.origin.iter().zip(&origin).zip(strides);
-                    start.wrapping_add_signed(steps.map(|((at, own), stride)| (at - own) as i64 * stride).sum())
+                    start.wrapping_add_signed(steps.map(|((at, own), stride)| (at - own).cast_signed() * stride).sum())
                 };
                 let source = Place(part.source, moved(from.offset, &from.strides), from.strides.clone());
                 let target = Place(target, moved(offset, &strides), strides.clone());

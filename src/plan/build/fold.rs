@@ -60,7 +60,7 @@ fn order(one: &Segment, other: &Segment) -> Ordering {
 
 /// Address just past a walk along an axis.
 fn end(offset: u64, extent: u64, stride: i64) -> u64 {
-    offset.wrapping_add_signed((extent as i64).wrapping_mul(stride))
+    offset.wrapping_add_signed(extent.cast_signed().wrapping_mul(stride))
 }
 
 /// One pass over a group.
@@ -69,9 +69,9 @@ fn pass(segments: Vec<Segment>, checks: &mut usize) -> Vec<Segment> {
     let mut starts: HashMap<u64, usize> = HashMap::with_capacity(segments.len());
     let mut ends: HashMap<(usize, u64), usize> = HashMap::with_capacity(segments.len() * 2);
     for segment in segments {
-        let axes = 0..segment.shape.len();
+        let rank = segment.shape.len();
         // (which kept one, along which axis, whether it comes before): the first kept one, along the first axis.
-        let found = axes.clone().flat_map(|axis| {
+        let found = (0..rank).flat_map(|axis| {
             let past = end(segment.target.1, segment.shape[axis], segment.target.2[axis]);
             let before = ends.get(&(axis, segment.target.1)).filter(|&&own| continues(&kept[own], &segment, axis));
             let after = starts.get(&past).filter(|&&own| continues(&segment, &kept[own], axis));
@@ -84,18 +84,18 @@ fn pass(segments: Vec<Segment>, checks: &mut usize) -> Vec<Segment> {
                 kept.push(segment);
                 kept.len() - 1
             }
-            Some((own, axis, after)) => {
-                let old = &mut kept[own];
+            Some((joined, axis, after)) => {
+                let old = &mut kept[joined];
                 starts.remove(&old.target.1);
-                for axis in axes {
-                    ends.remove(&(axis, end(old.target.1, old.shape[axis], old.target.2[axis])));
+                for along in 0..rank {
+                    ends.remove(&(along, end(old.target.1, old.shape[along], old.target.2[along])));
                 }
                 let extent = old.shape[axis] + segment.shape[axis];
                 if after == 1 {
                     *old = segment;
                 }
                 old.shape[axis] = extent;
-                own
+                joined
             }
         };
         let new = &kept[own];

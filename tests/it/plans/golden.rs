@@ -16,7 +16,8 @@ struct Planned {
 
 #[derive(Deserialize)]
 struct Case {
-    case: String,
+    #[serde(rename = "case")]
+    name: String,
     policy: String,
     source: String,
     target: String,
@@ -41,16 +42,16 @@ fn every_case_gives_its_plan_and_its_statistics() {
             other => panic!("{other}"),
         };
         let (source, target) = (read(&maps[&case.source]), read(&maps[&case.target]));
-        let made = plans(&target, &source, &Settings::new(policy)).unwrap_or_else(|error| panic!("{}: {error}", case.case));
+        let made = plans(&target, &source, &Settings::new(policy)).unwrap_or_else(|error| panic!("{}: {error}", case.name));
         let [(_, plan, statistics)] = &made[..] else { panic!("one plan") };
         let segments = case.segments.into_iter().map(|(shape, source, target)| Segment { shape, source, target });
         let expected = Plan { logical_shape: target[""].shape.clone(), segments: segments.collect() };
-        assert_eq!(*plan, expected, "{}, {}", case.case, case.policy);
+        assert_eq!(*plan, expected, "{}, {}", case.name, case.policy);
         let [source_pieces, target_pieces, pair_checks, segments_before_merge, segments, plan_bytes] = case.statistics;
         let moved_elements = case.moved;
         let expected =
             Statistics { source_pieces, target_pieces, pair_checks, segments_before_merge, segments, plan_bytes, moved_elements };
-        assert_eq!(*statistics, expected, "{}, {}", case.case, case.policy);
+        assert_eq!(*statistics, expected, "{}, {}", case.name, case.policy);
     }
 }
 
@@ -66,7 +67,8 @@ fn maps_are_written_as_they_were_read() {
 fn maps_that_contradict_themselves_are_refused_and_so_are_layouts_that_cannot_be_planned() {
     #[derive(Deserialize)]
     struct Case {
-        case: String,
+        #[serde(rename = "case")]
+        name: String,
         source: Value,
         target: Value,
         kind: String,
@@ -83,16 +85,16 @@ fn maps_that_contradict_themselves_are_refused_and_so_are_layouts_that_cannot_be
     ];
     assert_eq!(cases.len(), expected.len());
     for (case, (name, place, rule)) in cases.into_iter().zip(expected) {
-        assert!(case.case.starts_with(name));
+        assert!(case.name.starts_with(name));
         let error = plans(&read(&case.target), &read(&case.source), &Settings::new(&FirstHolder)).unwrap_err();
         let kind = match &error {
             PlanError::Invalid { .. } => "invalid",
             PlanError::Unsupported { .. } => "unsupported",
             other => panic!("{other}"),
         };
-        assert_eq!(kind, case.kind, "{}: {error}", case.case);
+        assert_eq!(kind, case.kind, "{}: {error}", case.name);
         let told = error.to_string();
-        assert!(told.starts_with(place) && told.contains(rule), "{}: {told}", case.case);
+        assert!(told.starts_with(place) && told.contains(rule), "{}: {told}", case.name);
     }
 }
 
@@ -106,7 +108,7 @@ fn the_builders_make_the_layouts_of_the_cases() {
     use toposcope::plan::map::{Segment as Part, gather, replicated, segmented, split, sub_parameters};
     let Planned { maps, cases } = serde_json::from_str(include_str!("planned.json")).unwrap();
     let of = |case: &str| {
-        let case = cases.iter().find(|own| own.case == case).unwrap();
+        let case = cases.iter().find(|own| own.name == case).unwrap();
         (read(&maps[&case.source]).remove("").unwrap(), read(&maps[&case.target]).remove("").unwrap())
     };
     assert_eq!(of("row_even 4->2"), (split(&[8, 8], 0, &[2; 4]).unwrap(), split(&[8, 8], 0, &[4; 2]).unwrap()));

@@ -20,8 +20,8 @@ fn indices(shape: &[u64]) -> Vec<Vec<u64>> {
 
 /// Addresses of a walk, in the order of its indices.
 fn addresses(shape: &[u64], offset: u64, strides: &[i64]) -> Vec<usize> {
-    let at = |index: Vec<u64>| index.iter().zip(strides).map(|(&at, stride)| at as i64 * stride).sum::<i64>();
-    indices(shape).into_iter().map(|index| (offset as i64 + at(index)) as usize).collect()
+    let at = |index: Vec<u64>| index.iter().zip(strides).map(|(&at, stride)| at.cast_signed() * stride).sum::<i64>();
+    indices(shape).into_iter().map(|index| (offset.cast_signed() + at(index)) as usize).collect()
 }
 
 /// What a shard holds: the logical address of the element at each of its addresses.
@@ -74,7 +74,7 @@ fn shuffled(mut map: Map) -> Map {
             piece.dest.offset = at;
             for (own, &extent) in piece.dest.strides.iter_mut().zip(&piece.shape) {
                 *own = stride;
-                stride *= extent.max(1) as i64;
+                stride *= extent.max(1).cast_signed();
             }
             at += piece.shape.iter().product::<u64>();
         }
@@ -104,7 +104,7 @@ fn layout(shape: Vec<u64>) -> impl Strategy<Value = Map> {
         let whole = shape[axis];
         let size: u64 = shape.iter().product();
         match kind {
-            0 => Just(replicated(&shape, &(0..parts as i64).collect::<Vec<_>>()).unwrap()).boxed(),
+            0 => Just(replicated(&shape, &(0..parts.cast_signed() as i64).collect::<Vec<_>>()).unwrap()).boxed(),
             1 => cuts(whole, parts).prop_map(move |sizes| split(&shape, axis, &sizes).unwrap()).boxed(),
             2 => cuts(whole, 2)
                 .prop_map(move |sizes| {
@@ -112,10 +112,11 @@ fn layout(shape: Vec<u64>) -> impl Strategy<Value = Map> {
                     segmented(&shape, axis, &parts_of, parts).unwrap()
                 })
                 .boxed(),
-            3 => prop::collection::vec(0..parts as i64, whole as usize)
+            3 => prop::collection::vec(0..parts.cast_signed() as i64, whole as usize)
                 .prop_shuffle()
                 .prop_map(move |owners| {
-                    let mut blocks: BTreeMap<i64, Vec<u64>> = (0..parts as i64).map(|location| (location, Vec::new())).collect();
+                    let mut blocks: BTreeMap<i64, Vec<u64>> =
+                        (0..parts.cast_signed() as i64).map(|location| (location, Vec::new())).collect();
                     (0..whole).zip(owners).for_each(|(block, owner)| blocks.get_mut(&owner).unwrap().push(block));
                     gather(&shape, axis, &blocks, 1).unwrap()
                 })
@@ -170,7 +171,7 @@ fn split_at_random(request: &Request, random: &mut fastrand::Rng) -> Answer {
     Answer::Parts(parts.into_iter().map(|(origin, shape)| Part { origin, shape, source: holder(random) }).collect())
 }
 
-fn unsplit<'a>(policy: &'a dyn Policy) -> Settings<'a> {
+fn unsplit(policy: &dyn Policy) -> Settings<'_> {
     Settings { min_split_bytes: 0, ..Settings::new(policy) }
 }
 
@@ -185,7 +186,7 @@ fn broken(requests: &[Request], answers: &[Answer], random: &mut fastrand::Rng) 
         all[at] = answer;
         all
     };
-    let stranger = (0..).find(|location| request.candidates.iter().all(|own| own.location != *location)).unwrap();
+    let stranger = (0..100).find(|location| request.candidates.iter().all(|own| own.location != *location)).unwrap();
     let axis = random.usize(..request.shape.len());
     let beyond = |by: u64| {
         let mut part = whole.clone();
@@ -286,6 +287,8 @@ proptest! {
     }
 }
 
+type Limit = fn(&mut Budget) -> &mut usize;
+
 /// 64 x 64, rows on four locations -> columns on eight.
 fn rows_to_columns() -> (Maps, Maps) {
     (one(&split(&[64, 64], 1, &[8; 8]).unwrap()), one(&split(&[64, 64], 0, &[16; 4]).unwrap()))
@@ -296,7 +299,6 @@ fn what_is_over_the_budget_is_refused_and_what_is_just_within_is_not() {
     let (target, source) = rows_to_columns();
     let (_, plan, statistics) = &plans(&target, &source, &Settings::new(&FirstHolder)).unwrap()[0];
     assert_eq!(statistics.segments, 32);
-    type Limit = fn(&mut Budget) -> &mut usize;
     let limits: [(Limit, usize, &str); 6] = [
         (|own| &mut own.axes, 2, "axes"),
         (|own| &mut own.pieces, 8, "pieces"),
