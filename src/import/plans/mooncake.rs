@@ -29,7 +29,8 @@ struct Participant {
 
 #[derive(Deserialize)]
 struct Tensor {
-    tensor_id: String,
+    #[serde(rename = "tensor_id")]
+    id: String,
     global_shape: Vec<u64>,
     /// bytes of an element
     itemsize: u64,
@@ -71,8 +72,8 @@ pub(super) fn read(text: &str) -> Result<Layout, FileError> {
     }
     let mut known: BTreeMap<&str, &Tensor> = BTreeMap::new();
     for (number, tensor) in tensors.iter().enumerate() {
-        let place = || format!("tensor {number} ({})", tensor.tensor_id);
-        if known.insert(&tensor.tensor_id, tensor).is_some() {
+        let place = || format!("tensor {number} ({})", tensor.id);
+        if known.insert(&tensor.id, tensor).is_some() {
             return Err(FileError::new(place(), "stands twice"));
         }
         if tensor.itemsize == 0 {
@@ -101,12 +102,12 @@ pub(super) fn read(text: &str) -> Result<Layout, FileError> {
         layouts.push(own);
     }
     let maps = if layouts.is_empty() { Maps::new() } else { union(&layouts).map_err(|error| FileError::new("", error.to_string()))? };
-    if let Some(tensor) = tensors.iter().find(|tensor| !maps.contains_key(&plain(&tensor.tensor_id))) {
-        return Err(FileError::new(format!("tensor {}", tensor.tensor_id), "no part holds any of it"));
+    if let Some(tensor) = tensors.iter().find(|tensor| !maps.contains_key(&plain(&tensor.id))) {
+        return Err(FileError::new(format!("tensor {}", tensor.id), "no part holds any of it"));
     }
     Ok(Layout {
         maps,
-        element_sizes: tensors.iter().map(|tensor| (plain(&tensor.tensor_id), tensor.itemsize)).collect(),
+        element_sizes: tensors.iter().map(|tensor| (plain(&tensor.id), tensor.itemsize)).collect(),
         locations: topology.participants.iter().map(|participant| plain(&participant.participant_id)).collect(),
     })
 }
@@ -136,7 +137,7 @@ fn add(own: &mut Maps, location: i64, tensor: &Tensor, fragment: &Fragment) -> R
     // Inside the tensor, whose elements can be counted.
     let at = offset.iter().zip(&rows).map(|(&at, &row)| at * row.cast_unsigned()).sum();
     let new = || Map { shape: tensor.global_shape.clone(), shards: BTreeMap::new() };
-    let map = own.entry(plain(&tensor.tensor_id)).or_insert_with(new);
+    let map = own.entry(plain(&tensor.id)).or_insert_with(new);
     let shard = map.shards.entry(location).or_insert_with(|| Shard { shape: Vec::new(), pieces: Vec::new() });
     let before: u64 = shard.pieces.iter().map(|piece| piece.shape.iter().product::<u64>()).sum();
     let after = before.checked_add(elements).filter(|&all| i64::try_from(all).is_ok()).ok_or(uncounted)?;
