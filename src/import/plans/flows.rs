@@ -172,7 +172,7 @@ pub(super) fn traffic(name: &str, ranks: Option<usize>, rows: Vec<(String, Row)>
     }
     let stages = steps.into_iter().map(|(name, pipelined)| Stage { name, waits: !pipelined }).collect();
     let traffic = Traffic { name: plain(name), ranks: ranks.unwrap_or(most + 1), stages, flows, ..Traffic::default() };
-    traffic.check().map_err(|what| FileError::new("", what))?;
+    traffic.check().map_err(|what| FileError::new("", what.trim_start_matches(": ")))?;
     Ok(traffic)
 }
 

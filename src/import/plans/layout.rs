@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{Kind, PlansError, contents, mooncake, named};
 use crate::plan::files::FileError;
-use crate::plan::map::Maps;
+use crate::plan::map::{self, Maps};
 
 /// Who holds what, with what else a file tells of it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -21,6 +21,10 @@ pub struct Layout {
 pub fn layout(text: &str) -> Result<Layout, FileError> {
     match Kind::of(text)? {
         Kind::Mooncake => mooncake::read(text),
+        Kind::AffineMap => match map::read(text) {
+            Ok(maps) => Ok(Layout { maps, ..Layout::default() }),
+            Err(error) => Err(FileError::new("", error.to_string())),
+        },
         _ => {
             Err(FileError::new("", "no layout: expected an affine map (params), or a Mooncake weight placement (topology, tensors, parts)"))
         }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::Layout;
 use crate::plan::files::{FileError, parse};
-use crate::plan::map::{Map, Maps, Piece, Shard, Walk};
+use crate::plan::map::{Map, Maps, Piece, Shard, Walk, elements, row_major};
 use crate::plan::union;
 use crate::units::plain;
 
@@ -50,17 +50,6 @@ struct Fragment {
     nbytes: u64,
 }
 
-/// Strides of a dense tensor and its elements; `None` where they cannot be counted.
-fn dense(shape: &[u64]) -> Option<(Vec<i64>, u64)> {
-    let mut strides = vec![1; shape.len()];
-    let mut next = 1_u64;
-    for (stride, &size) in strides.iter_mut().zip(shape).rev() {
-        *stride = next.cast_signed();
-        next = next.checked_mul(size).filter(|&all| i64::try_from(all).is_ok())?;
-    }
-    Some((strides, next))
-}
-
 /// Read a placement. Every fragment is a dense buffer; those that a participant holds of one tensor follow each other in its shard.
 pub(super) fn read(text: &str) -> Result<Layout, FileError> {
     let Document { topology, tensors, parts } = parse(text)?;
@@ -79,7 +68,7 @@ pub(super) fn read(text: &str) -> Result<Layout, FileError> {
         if tensor.itemsize == 0 {
             return Err(FileError::new(place(), "itemsize is 0: expected bytes of an element, 1 or more"));
         }
-        dense(&tensor.global_shape).ok_or_else(|| FileError::new(place(), "global_shape has more elements than can be counted"))?;
+        elements(&tensor.global_shape).ok_or_else(|| FileError::new(place(), "global_shape has more elements than can be counted"))?;
     }
     let mut layouts = Vec::with_capacity(parts.len());
     let mut seen = BTreeSet::new();
@@ -129,8 +118,8 @@ fn add(own: &mut Maps, location: i64, tensor: &Tensor, fragment: &Fragment) -> R
         }
     }
     let uncounted = "more elements than can be counted";
-    let (rows, _) = dense(&tensor.global_shape).ok_or(uncounted)?;
-    let (strides, elements) = dense(shape).ok_or(uncounted)?;
+    let rows = row_major(&tensor.global_shape);
+    let elements = elements(shape).ok_or(uncounted)?;
     if elements.checked_mul(tensor.itemsize) != Some(fragment.nbytes) {
         return Err(format!("nbytes is {}: expected {elements} elements of {} bytes", fragment.nbytes, tensor.itemsize));
     }
@@ -145,7 +134,7 @@ fn add(own: &mut Maps, location: i64, tensor: &Tensor, fragment: &Fragment) -> R
     shard.pieces.push(Piece {
         shape: shape.clone(),
         source: Walk { offset: at, strides: rows },
-        dest: Walk { offset: before, strides },
+        dest: Walk { offset: before, strides: row_major(shape) },
         holders: BTreeSet::from([location]),
         scale: 1.0,
     });
