@@ -42,10 +42,8 @@ pub(super) struct Priced {
     pub prices: Box<dyn Prices>,
     /// what a person calls them
     pub name: String,
-    /// the calibration, if it is one
-    pub calibrated: Option<Calibrated>,
     /// number in the prices of each of the plan's ranks; empty for the same
-    places: Vec<usize>,
+    pub places: Vec<usize>,
 }
 
 /// Ranks of a job are numbered below this.
@@ -62,7 +60,7 @@ pub(super) fn load(wanted: &PriceArgs) -> Result<Priced> {
         let fabric = settings::fabric(text)?;
         let places = places(group.as_deref(), &[], fabric.world())?;
         let name = format!("fabric {}", fabric.name());
-        return Ok(Priced { prices: Box::new(Overridden { terms: terms(fabric.terms()), prices: fabric }), name, calibrated: None, places });
+        return Ok(Priced { prices: Box::new(Overridden { terms: terms(fabric.terms()), prices: fabric }), name, places });
     }
     let Some(path) = &wanted.calibration else { bail!("--calibration SESSION|CAL|FITS or --fabric NAME|FILE is needed") };
     let calibrated = calibrated(path).context("--calibration")?;
@@ -70,10 +68,9 @@ pub(super) fn load(wanted: &PriceArgs) -> Result<Priced> {
     let places = places(group.as_deref(), &measured.group, calibrated.world())?;
     let ranks = group.as_ref().map_or(0, Vec::len);
     let known = calibrated.terms();
-    let calibrated =
-        calibrated.with_terms(terms(known)).used_with(Conditions { ranks, group: group.unwrap_or_default(), mover });
+    let calibrated = calibrated.with_terms(terms(known)).used_with(Conditions { ranks, group: group.unwrap_or_default(), mover });
     let name = path.display().to_string();
-    Ok(Priced { prices: Box::new(calibrated.clone()), name, calibrated: Some(calibrated), places })
+    Ok(Priced { prices: Box::new(calibrated), name, places })
 }
 
 /// What a file or a folder holds.
@@ -98,7 +95,8 @@ fn calibrated(path: &Path) -> Result<Calibrated> {
 fn places(group: Option<&[usize]>, measured: &[usize], world: usize) -> Result<Vec<usize>> {
     let Some(group) = group else { return Ok(Vec::new()) };
     let place = |&rank: &usize| {
-        let known = if measured.is_empty() { Some(rank).filter(|rank| *rank < world) } else { measured.iter().position(|own| *own == rank) };
+        let known =
+            if measured.is_empty() { Some(rank).filter(|rank| *rank < world) } else { measured.iter().position(|own| *own == rank) };
         let there = if measured.is_empty() { format!("0-{}", world.saturating_sub(1)) } else { format_ranks(measured) };
         known.with_context(|| format!("--group: rank {rank} has no prices; those of {there} have"))
     };
@@ -127,5 +125,35 @@ impl Priced {
         }
         placed.ranks = self.prices.world();
         Ok(placed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_of_a_job_are_found_among_those_that_were_calibrated() {
+        assert_eq!(places(None, &[], 4).unwrap(), [0; 0]);
+        assert_eq!(places(Some(&[1, 3]), &[], 4).unwrap(), [1, 3]);
+        assert_eq!(places(Some(&[9, 11]), &[8, 9, 10, 11], 4).unwrap(), [1, 3]);
+        let refuse = |group: &[usize], measured: &[usize]| places(Some(group), measured, 4).unwrap_err().to_string();
+        assert_eq!(refuse(&[4], &[]), "--group: rank 4 has no prices; those of 0-3 have");
+        assert_eq!(refuse(&[0], &[8, 9]), "--group: rank 0 has no prices; those of 8-9 have");
+    }
+
+    #[test]
+    fn a_file_of_fits_is_known_by_what_it_holds() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |text: &str| {
+            let path = folder.path().join("x.json");
+            fs::write(&path, text).unwrap();
+            calibrated(&path)
+        };
+        let fit = r#"{"pattern": "peer", "key": {"from": 0, "to": 1}, "path": "inter_node", "alpha_us": 5, "gbps": 8}"#;
+        assert_eq!(file(&format!("[{fit}]")).unwrap().world(), 2);
+        assert_eq!(file(&format!(r#"{{"node_of": [0, 1, 1], "fits": [{fit}]}}"#)).unwrap().world(), 3);
+        let refused = format!("{:#}", file(r#"[{"pattern": "peer", "key": {"from": 0}, "gbps": 8}]"#).unwrap_err());
+        assert!(refused.contains("x.json") && refused.contains("fit 0: key: expected"), "{refused}");
     }
 }

@@ -143,13 +143,16 @@ fn flows_into_one_rank_share_it_and_what_one_leaves_the_other_takes() {
 #[test]
 fn a_receiver_that_serves_in_turns_is_as_wide_as_flows_run_there() {
     // Pair rates 10 and 5, concurrency 1 for one and 1.5 for two: 30 B each = (3 + 6)/1.5 s, both with the same rate until 30/5 s.
-    let prices = Made { pair: |from, _| if from == 1 { 10.0 } else { 5.0 }, turns: Some(|width| if width > 1 { 1.5 } else { 1.0 }), ..made(3) };
+    let prices =
+        Made { pair: |from, _| if from == 1 { 10.0 } else { 5.0 }, turns: Some(|width| if width > 1 { 1.5 } else { 1.0 }), ..made(3) };
     let told = replay(&traffic(3, &[true], vec![flow(0, 1, 0, 30, &[]), flow(0, 2, 0, 30, &[])]), &prices).unwrap();
     assert!(close(told.seconds, 6.0), "{told:?}");
     let told = replay(&traffic(3, &[true], vec![flow(0, 1, 0, 15, &[]), flow(0, 2, 0, 45, &[])]), &prices).unwrap();
     // Together 5 B/s each until 3 s; then the second alone, at its own 5.
     assert!(close(told.flows[0].end, 3.0) && close(told.seconds, 9.0), "{told:?}");
-    assert!(told.bottleneck.say.starts_with("receiving of rank 0: one peer after another, ") || told.bottleneck.say.starts_with("link 2→0"));
+    assert!(
+        told.bottleneck.say.starts_with("receiving of rank 0: one peer after another, ") || told.bottleneck.say.starts_with("link 2→0")
+    );
 }
 
 #[test]
@@ -264,7 +267,8 @@ fn any_traffic() -> impl Strategy<Value = Traffic> {
             for (from, to, bytes, messages, after, packed) in told {
                 let number = flows.len();
                 let after: Vec<usize> = after.iter().filter(|_| number > 0).map(|index| index.index(number)).collect();
-                let staged = if packed { Staged { packs: 1, pack_bytes: bytes, unpacks: 1, unpack_bytes: bytes } } else { Staged::default() };
+                let staged =
+                    if packed { Staged { packs: 1, pack_bytes: bytes, unpacks: 1, unpack_bytes: bytes } } else { Staged::default() };
                 flows.push(Flow { messages, staged, ..flow(stage, from, to, bytes, &after) });
             }
         }
