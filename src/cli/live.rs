@@ -41,6 +41,8 @@ pub(super) enum Mode {
     Discover { json: bool },
     /// tests of what a session's samples leave open, at most so many
     Tests { count: usize },
+    /// plans, run for real
+    Plans(super::execute::Plans),
 }
 
 /// Start, whoever this process is.
@@ -331,11 +333,23 @@ fn run(
     if let Some(knowledge) = knowledge {
         conductor.know(knowledge);
     }
-    let tested = if let Mode::Tests { count } = mode {
-        super::run_tests::all(global, &mut conductor, &recorder, &like, *count, &house.stderr)
-    } else {
-        conductor.run(start, headless);
-        Ok(())
+    conductor.like(like.clone());
+    let foreseen = Rc::new(RefCell::new(None));
+    let (told, recorded) = (Rc::clone(&foreseen), Rc::clone(&recorder));
+    conductor.plans(
+        move |traffic, mover| told.borrow().clone().or_else(|| super::plans::foresee(recorded.borrow().model(), traffic, mover)),
+        super::plans::load,
+    );
+    let tested = match mode {
+        Mode::Tests { count } => super::run_tests::all(global, &mut conductor, &recorder, &like, *count, &house.stderr),
+        Mode::Plans(plans) => {
+            super::execute::all(&mut conductor, &recorder, &foreseen, plans, &like, &house.stderr);
+            Ok(())
+        }
+        _ => {
+            conductor.run(start, headless);
+            Ok(())
+        }
     };
     let blemished = conductor.blemished();
     let engine = conductor.into_engine();
@@ -376,11 +390,15 @@ fn finish(mode: &Mode, recorder: &Recorder, blemished: bool) -> Result<Done> {
     let text = match mode {
         Mode::Headless { json: true, .. } => summary::json(model, recorder.folder(), there),
         // Whoever asked for tests tells the findings.
-        Mode::Tests { .. } => String::new(),
+        Mode::Tests { .. } | Mode::Plans(_) => String::new(),
         _ => summary::text(model, recorder.folder(), there),
     };
     let lost = !model.lost.is_empty();
     let mut code = if blemished { FOUND } else { FINE };
+    let mut text = text;
+    if let Mode::Plans(plans) = mode {
+        (text, code) = super::execute::told(plans, &model.plans, &model.executions)?;
+    }
     let complaint = recorder.failed().map(|error| format!("toposcope: the session lacks its end: {error}"));
     if complaint.is_some() {
         code = WRONG;

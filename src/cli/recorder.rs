@@ -120,7 +120,8 @@ impl Recorder {
         match event {
             Event::ProbeStarted { probe } => self.status.probe = Some(probe.describe()),
             Event::TestStarted { test, .. } => self.status.probe = Some(format!("test: {}", test.say)),
-            Event::ProbeDone { .. } | Event::SweepEnded { .. } | Event::TestDone { .. } => {
+            Event::ExecutionStarted { name } => self.status.probe = Some(format!("the run of {name}")),
+            Event::ProbeDone { .. } | Event::SweepEnded { .. } | Event::TestDone { .. } | Event::ExecutionDone(_) => {
                 self.status.probe = None;
                 self.status.samples = self.model.samples();
             }
@@ -135,7 +136,10 @@ impl Recorder {
     pub(super) fn discard_empty(&self) -> bool {
         let folder = self.store.folder();
         let files = ["events.ndjson", "header.json"].map(|name| folder.join(name));
-        self.model.sweep.is_none() && files.iter().all(|file| std::fs::remove_file(file).is_ok()) && std::fs::remove_dir(folder).is_ok()
+        self.model.sweep.is_none()
+            && self.model.executions.is_empty()
+            && files.iter().all(|file| std::fs::remove_file(file).is_ok())
+            && std::fs::remove_dir(folder).is_ok()
     }
 
     /// The error that ended writing, if one did.

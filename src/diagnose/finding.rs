@@ -92,6 +92,8 @@ pub enum Shape {
     Failed { pairs: Vec<(usize, usize)>, ranks: Vec<usize>, corrupt: bool },
     /// a resource that nobody told of
     HiddenResource { hidden: Hidden },
+    /// a plan took longer than foreseen
+    SlowExecution { name: String, ratio: f64, stage: String, resource: String },
     /// measured for another group, mover or library than it is used for
     Mismatch { say: String },
     /// a fact that stands by itself

@@ -104,6 +104,7 @@ pub fn with_topology(topology: Topology, pair: impl Fn(usize, usize) -> Option<G
         together: Vec::new(),
         lost: Vec::new(),
         tests: Vec::new(),
+        executed: Vec::new(),
         topology,
     }
 }

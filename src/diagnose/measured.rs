@@ -7,6 +7,7 @@ use crate::fit::identify::{Evidence, Identified, Together, identify_all};
 use crate::sample::{EngineKind, MoverKind, Status};
 use crate::topology::{Efficiency, PathClass, PathLabel, Router, Topology, Units};
 
+use super::Executed;
 use super::next::TestResult;
 
 /// What was seen of one ordered pair, or of a rank's own copies.
@@ -203,6 +204,8 @@ pub struct Measured {
     pub lost: Vec<(usize, String)>,
     /// what tests of earlier findings brought
     pub tests: Vec<TestResult>,
+    /// plans that were run: the last run of each
+    pub executed: Vec<Executed>,
 }
 
 impl Measured {

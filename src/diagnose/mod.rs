@@ -8,6 +8,7 @@
 mod cause;
 mod claims;
 pub mod compare;
+mod executed;
 mod fans;
 mod finding;
 #[cfg(test)]
@@ -22,6 +23,7 @@ mod suspects;
 pub use cause::Cause;
 pub use claims::Claims;
 pub use compare::{Change, Changes, CompareError, compare, compare_diagnosed};
+pub use executed::Executed;
 pub use finding::{Diagnosis, Fact, Finding, Severity, Shape, Silenced, Suspect, Ways};
 pub use measured::{AtSize, Measured, PairClass, PairSeen, Pairs, Provenance, Selected};
 pub use rule::{RULES, Rule, View};

@@ -1,6 +1,6 @@
 //! The rules, in the order in which they look: what explains most comes first.
 
-use super::{Claims, Finding, Measured, Silenced, fans, hardware, pairs};
+use super::{Claims, Finding, Measured, Silenced, executed, fans, hardware, pairs};
 use crate::fit::identify::Identified;
 
 /// What a rule sees, and what it may leave for later ones.
@@ -51,6 +51,8 @@ pub const RULES: &[Rule] = &[
     fans::DUPLEX,
     fans::EXIT,
     fans::HIDDEN,
+    // What plans took that were run.
+    executed::RULE,
     // How far the measurement itself can be trusted.
     pairs::nominal::RULE,
     pairs::unsteady::RULE,

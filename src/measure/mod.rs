@@ -8,6 +8,6 @@ mod samples;
 #[cfg(test)]
 mod tests;
 
-pub use conductor::{Conductor, Sink, Start};
+pub use conductor::{Conductor, Foresee, LoadPlan, Sink, Start};
 pub use described::Described;
 pub use gate::Gate;

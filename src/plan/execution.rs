@@ -1,5 +1,7 @@
 use serde::{Deserialize, Serialize};
 
+use super::Replay;
+use crate::fit::median;
 use crate::units::plain;
 
 /// One run of a traffic on real ranks.
@@ -47,7 +49,74 @@ pub struct Execution {
     pub failed: String,
 }
 
+/// Resources that are told beside the one that binds.
+const MOST_RESOURCES: usize = 8;
+
+impl Foreseen {
+    /// What a replay foresees, in short.
+    pub fn of(replay: &Replay) -> Self {
+        let resources = replay.resources.iter().take(MOST_RESOURCES);
+        Self {
+            seconds: replay.seconds,
+            low: replay.interval.low,
+            high: replay.interval.high,
+            stages: replay.stages.iter().map(|stage| stage.end).collect(),
+            bottleneck: replay.bottleneck.say.clone(),
+            resources: resources.map(|load| (load.resource.name.clone(), load.busy, load.flows.clone())).collect(),
+        }
+    }
+}
+
+/// Measured against foreseen: medians of the timed runs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Residual {
+    pub seconds: f64,
+    pub foreseen: f64,
+    /// ends of the interval
+    pub low: f64,
+    pub high: f64,
+    /// end of each stage, measured and foreseen, seconds from the start
+    pub stages: Vec<(f64, f64)>,
+    /// the busiest resources: name, seconds of load that were foreseen, and when the last of its flows was done
+    pub resources: Vec<(String, f64, f64)>,
+}
+
+impl Residual {
+    /// Measured over foreseen.
+    pub fn ratio(&self) -> f64 {
+        self.seconds / self.foreseen
+    }
+
+    /// True if the measured time lies outside the interval by more than this share of its ends.
+    pub fn is_beyond(&self, tolerance: f64) -> bool {
+        self.seconds > self.high * (1.0 + tolerance) || self.seconds < self.low * (1.0 - tolerance)
+    }
+}
+
 impl Execution {
+    /// Medians of its runs: seconds, of each stage, of each flow; `None` without a run.
+    pub fn median(&self) -> Option<Run> {
+        let first = self.runs.first()?;
+        let of = |get: &dyn Fn(&Run) -> Option<f64>| median(&mut self.runs.iter().filter_map(get).collect::<Vec<_>>());
+        let stages = (0..first.stages.len()).map(|stage| of(&|run| run.stages.get(stage).copied()));
+        let flows = (0..first.flows.len()).map(|flow| of(&|run| run.flows.get(flow).copied()));
+        Some(Run { seconds: of(&|run| Some(run.seconds)), stages: stages.collect(), flows: flows.collect() })
+    }
+
+    /// Measured against foreseen; `None` where the one or the other is missing.
+    pub fn residual(&self) -> Option<Residual> {
+        let (measured, foreseen) = (self.median()?, self.foreseen.as_ref()?);
+        let last = |flows: &[usize]| flows.iter().filter_map(|&flow| measured.flows.get(flow)).copied().fold(0.0, f64::max);
+        Some(Residual {
+            seconds: measured.seconds,
+            foreseen: foreseen.seconds,
+            low: foreseen.low,
+            high: foreseen.high,
+            resources: foreseen.resources.iter().map(|(name, busy, flows)| (name.clone(), *busy, last(flows))).collect(),
+            stages: measured.stages.into_iter().zip(foreseen.stages.iter().copied()).collect(),
+        })
+    }
+
     /// The same with texts that are safe to show, or what makes no sense in it: recorded sessions are data.
     pub fn plain(&self) -> Result<Self, String> {
         let name = plain(&self.name);
@@ -73,6 +142,22 @@ impl Execution {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn measured_and_foreseen_are_compared_by_stage_and_resource() {
+        let run = |seconds: f64| Run { seconds, stages: vec![seconds / 2.0, seconds], flows: vec![seconds / 2.0, seconds] };
+        let resources = vec![("trunk".to_owned(), 0.9, vec![0]), ("port".to_owned(), 0.5, vec![0, 1])];
+        let foreseen = Foreseen { seconds: 1.0, low: 0.9, high: 1.1, stages: vec![0.5, 1.0], bottleneck: String::new(), resources };
+        let runs = vec![run(3.0), run(1.2), run(1.0)];
+        let execution = Execution { runs, foreseen: Some(foreseen), ..Execution::default() };
+        let residual = execution.residual().unwrap();
+        assert_eq!((residual.seconds, residual.stages.clone()), (1.2, vec![(0.6, 0.5), (1.2, 1.0)]));
+        assert_eq!(residual.resources, [("trunk".to_owned(), 0.9, 0.6), ("port".to_owned(), 0.5, 1.2)]);
+        assert!(residual.is_beyond(0.05) && !residual.is_beyond(0.15));
+        let faster = Execution { runs: vec![run(0.7)], ..execution.clone() };
+        assert!(faster.residual().unwrap().is_beyond(0.15));
+        assert_eq!(Execution { foreseen: None, ..execution }.residual(), None);
+    }
 
     #[test]
     fn a_run_with_times_that_are_none_is_left_out_and_texts_are_made_safe() {

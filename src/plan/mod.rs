@@ -8,6 +8,7 @@
 //! price     a calibration (or a described fabric) -> what flows cost: latency, own link, shared resources
 //! replay    traffic over prices -> when each flow runs, how full each resource is, which one binds
 //! strategy  ways to bring a model from trainers to engines, as traffic
+//! work      transfers -> what each rank holds, sends, receives and must have in the end, to be run for real
 //! ```
 //!
 //! Offsets and strides of maps, plans and schedules count elements, never bytes; those of traffic are bytes. Locations are keys of
@@ -25,8 +26,9 @@ pub mod strategy;
 mod traffic;
 mod transfers;
 mod union;
+pub mod work;
 
-pub use execution::{Execution, Foreseen, Run};
+pub use execution::{Execution, Foreseen, Residual, Run};
 pub use replay::{Bottleneck, Epoch, FlowTime, Replay, ResourceLoad, StageTime, Warning, replay};
 pub use segment::{Place, Plan, Segment, Statistics};
 pub use traffic::{Flow, Stage, Staged, Traffic};
@@ -68,7 +70,7 @@ impl std::fmt::Display for At {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut parts: Vec<String> = Vec::new();
         if !self.parameter.is_empty() {
-            parts.push(format!("parameter {}", self.parameter));
+            parts.push(format!("parameter {}", crate::units::plain(&self.parameter)));
         }
         if !self.side.is_empty() {
             parts.push(self.side.to_owned());

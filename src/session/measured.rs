@@ -5,7 +5,7 @@ use std::num::NonZero;
 use std::ops::Range;
 use std::thread;
 
-use super::{Conflict, GroupSize, Model, SizeCell, curves};
+use super::{Conflict, GroupSize, Model, SizeCell, curves, executed};
 use crate::diagnose::{AtSize, Measured, PairClass, PairSeen, Pairs, Provenance};
 use crate::fit::identify::Together;
 use crate::fit::{Fit, Interval, Key, Kind, Line, Point, median, median_interval};
@@ -77,6 +77,7 @@ pub fn measured(model: &Model, efficiency: &Efficiency) -> Measured {
         together: groups.chain(model.conflicts.iter().map(slowed)).collect(),
         lost: model.lost.iter().map(|(&rank, why)| (rank, why.clone())).collect(),
         tests: model.tests.clone(),
+        executed: executed::executed(model),
         topology,
     }
 }

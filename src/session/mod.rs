@@ -7,6 +7,7 @@ mod cells;
 mod command;
 pub mod curves;
 mod event;
+mod executed;
 mod fits;
 mod groups;
 mod header;

@@ -115,6 +115,8 @@ pub struct Model {
     pub conflicts: Vec<Conflict>,
     /// plans that are looked at, in the order in which they came
     pub plans: Vec<Traffic>,
+    /// counts plans that came, those that took another's place included: who derives something from plans looks at it
+    pub plan_loads: u64,
     /// the plan that is run just now: its name
     pub executing: Option<String>,
     /// plans that were run, in their order; those that failed included
@@ -140,6 +142,7 @@ impl Model {
             testing: None,
             conflicts: Vec::new(),
             plans: Vec::new(),
+            plan_loads: 0,
             executing: None,
             executions: Vec::new(),
             lost: BTreeMap::new(),
@@ -240,6 +243,7 @@ impl Model {
         if let Err(what) = traffic.check() {
             return self.say(t, None, &format!("a plan was left out: {what}"));
         }
+        self.plan_loads += 1;
         let traffic = traffic.plain();
         match self.plans.iter_mut().find(|plan| plan.name == traffic.name) {
             Some(plan) => *plan = traffic,

@@ -2,7 +2,9 @@ use serde::{Deserialize, Serialize};
 
 use super::endpoint::{Stop, Together};
 use super::timed::{self, Outcome};
+use super::work::{self, Carried, Carrier, Carry, Part};
 use super::{End, Order, ProbeReport, Setup, TransportError};
+use crate::sample::MoverKind;
 use crate::sweep::Buffers;
 use crate::topology::Placement;
 
@@ -12,6 +14,13 @@ use crate::topology::Placement;
 pub enum ToAgent {
     Setup(Setup),
     Order(Order),
+    /// of a work: get ready
+    Part {
+        part: Box<Part>,
+        mover: MoverKind,
+    },
+    /// run it
+    Carry(Carry),
     /// rank 0 is still there
     Heartbeat,
     /// tell what this host is made of
@@ -41,6 +50,11 @@ pub enum ToRoot {
         rank: usize,
         report: ProbeReport,
     },
+    /// what came of its part of a work
+    Carried {
+        rank: usize,
+        carried: Carried,
+    },
     Log {
         rank: usize,
         lines: Vec<String>,
@@ -52,12 +66,13 @@ pub enum ToRoot {
 pub struct Agent<E> {
     endpoint: E,
     buffers: Buffers,
+    part: Part,
 }
 
 impl<E: Together> Agent<E> {
     /// An agent over one rank's endpoint.
     pub fn new(endpoint: E) -> Self {
-        Self { endpoint, buffers: Buffers::default() }
+        Self { endpoint, buffers: Buffers::default(), part: Part::default() }
     }
 
     /// The endpoint, for its engine's own needs.
@@ -68,18 +83,38 @@ impl<E: Together> Agent<E> {
     /// Get ready for a sweep; collective. The reason why not.
     pub fn prepare(&mut self, setup: &Setup) -> Option<String> {
         self.buffers = setup.buffers;
-        self.endpoint.prepare(setup).err().map(|error| match error {
-            // Rank and bytes are told by the engine.
-            TransportError::Memory { reason, .. } => reason,
-            other => other.to_string(),
-        })
+        self.endpoint.prepare(setup).err().map(reason)
     }
 
     /// This rank's side of a probe. Senders bring the repeats, receivers the check of the payload, a fan's root its own times.
     pub fn obey(&mut self, order: &Order) -> ProbeReport {
         let outcome = timed::run(&mut self.endpoint, order, self.buffers);
-        let end = end_of(&outcome, order, self.endpoint.rank());
+        let end = end_of(&outcome, order, super::Endpoint::rank(&self.endpoint));
         ProbeReport { probe: order.probe.id, repeats: outcome.repeats, root_seconds: outcome.root_seconds, end }
+    }
+}
+
+impl<E: Together + Carrier> Agent<E> {
+    /// Get ready for a work; collective. The reason why not.
+    pub fn load(&mut self, part: Part, mover: MoverKind) -> Option<String> {
+        self.part = part;
+        // Probes' buffers first: both may not fit.
+        let setup = Setup { mover: MoverKind::Memcpy, buffers: self.buffers, arena: 0, lanes: 0, seed: 0 };
+        self.endpoint.prepare(&setup).and_then(|()| self.endpoint.load(&self.part, mover)).err().map(reason)
+    }
+
+    /// This rank's part of a work.
+    pub fn carry(&mut self, order: &Carry) -> Carried {
+        let part = std::mem::take(&mut self.part);
+        work::run(&mut self.endpoint, &part, order)
+    }
+}
+
+/// Rank and bytes are told by the engine.
+fn reason(error: TransportError) -> String {
+    match error {
+        TransportError::Memory { reason, .. } => reason,
+        other => other.to_string(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::work::{Carry, Work};
 use super::{End, Engine, Order, Report, Setup, TransportError};
 use crate::sample::{EngineKind, MoverKind};
 use crate::sweep::Target;
@@ -63,17 +64,25 @@ impl Grouped {
         if same { reason } else { format!("by the job's numbers of ranks: {reason}") }
     }
 
+    fn end(&self, end: End) -> End {
+        match end {
+            End::Complete => End::Complete,
+            End::Timeout(reason) => End::Timeout(self.reason(reason)),
+            End::Corrupt(reason) => End::Corrupt(self.reason(reason)),
+            End::Waived(reason) => End::Waived(self.reason(reason)),
+        }
+    }
+
     fn report(&self, report: Report) -> Report {
         let number = |rank: usize| self.group.iter().position(|&own| own == rank);
         match report {
             Report::Probe(mut report) => {
-                report.end = match report.end {
-                    End::Complete => End::Complete,
-                    End::Timeout(reason) => End::Timeout(self.reason(reason)),
-                    End::Corrupt(reason) => End::Corrupt(self.reason(reason)),
-                    End::Waived(reason) => End::Waived(self.reason(reason)),
-                };
+                report.end = self.end(report.end);
                 Report::Probe(report)
+            }
+            Report::Carried(mut carried) => {
+                carried.end = self.end(carried.end);
+                Report::Carried(carried)
             }
             Report::Lost { rank, reason } => match number(rank) {
                 Some(number) => Report::Lost { rank: number, reason: self.reason(reason) },
@@ -115,6 +124,16 @@ impl Engine for Grouped {
     fn start(&mut self, round: &[Order]) -> Result<(), TransportError> {
         let orders: Vec<Order> = round.iter().map(|order| self.order(order)).collect();
         self.engine.start(&orders)
+    }
+
+    fn load(&mut self, work: &Work, mover: MoverKind) -> Result<(), TransportError> {
+        work.check(self.group.len()).map_err(TransportError::Work)?;
+        let world = self.engine.topology().world();
+        self.engine.load(&work.clone().renumbered(&self.group, world), mover)
+    }
+
+    fn carry(&mut self, order: &Carry) -> Result<(), TransportError> {
+        self.engine.carry(order)
     }
 
     fn poll(&mut self, wait: Duration) -> Vec<Report> {

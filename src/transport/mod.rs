@@ -20,6 +20,7 @@ pub mod sim;
 pub mod threads;
 mod timed;
 mod together;
+pub mod work;
 
 pub use agent::{Agent, ToAgent, ToRoot};
 pub use collect::Collector;
@@ -34,6 +35,7 @@ use serde::{Deserialize, Serialize};
 use crate::sample::{EngineKind, MoverKind};
 use crate::sweep::{Buffers, Probe};
 use crate::topology::Topology;
+use work::{Carried, Carry, Work};
 
 /// What every rank prepares before the first probe of a sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -125,6 +127,8 @@ pub struct ProbeReport {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Report {
     Probe(ProbeReport),
+    /// a work was carried, or was not
+    Carried(Carried),
     /// a rank does not answer any more; nothing more comes from it
     Lost {
         rank: usize,
@@ -155,6 +159,9 @@ pub enum TransportError {
     /// no such group
     #[error("--group: rank {rank} is named twice or is not one of this job's {world} ranks")]
     Group { rank: usize, world: usize },
+    /// a work that these ranks cannot carry
+    #[error("{0}")]
+    Work(String),
     /// the system refused
     #[error("{what}: {source}")]
     System { what: &'static str, source: std::io::Error },
@@ -184,6 +191,14 @@ pub trait Engine {
     /// Start probes, which run at the same time; no rank takes part in two of them. Each is reported by itself. Returns at
     /// once.
     fn start(&mut self, round: &[Order]) -> Result<(), TransportError>;
+    /// Give every rank its part of a work, its memory allocated and filled; collective. What was prepared for a sweep is gone then.
+    fn load(&mut self, _work: &Work, _mover: MoverKind) -> Result<(), TransportError> {
+        Err(TransportError::Work("this engine runs no plans".to_owned()))
+    }
+    /// Run the work that was loaded, once; reported as [`Report::Carried`]. Returns at once.
+    fn carry(&mut self, _order: &Carry) -> Result<(), TransportError> {
+        Err(TransportError::Work("this engine runs no plans".to_owned()))
+    }
     /// What has happened since, waiting at most `wait`. Sleeps, never spins.
     fn poll(&mut self, wait: Duration) -> Vec<Report>;
     /// Let every rank that still answers leave, and wait for them a moment.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::timed::{batch, pings, untimed};
+use super::work::{self, Carried, Carry, Work};
 use super::{Collector, End, Engine, Order, ProbeReport, Repeat, Report, Setup, TransportError};
 use crate::fabric::{Demand, Fabric, Route, Transfer, completions, shares};
 use crate::sample::{EngineKind, MoverKind, Pattern};
@@ -32,6 +33,7 @@ pub struct Sim {
     /// probes in which each rank has taken part
     probes: Vec<u64>,
     lost: BTreeSet<usize>,
+    work: Option<Work>,
 }
 
 impl Sim {
@@ -44,6 +46,7 @@ impl Sim {
             reports: VecDeque::new(),
             probes: vec![0; topology.world()],
             lost: BTreeSet::new(),
+            work: None,
             topology,
             fabric,
         }
@@ -116,8 +119,12 @@ impl Sim {
 
     /// The first rank of a probe that stops answering in it.
     fn hanging(&mut self, probe: &Probe) -> Option<usize> {
+        self.first_hanging(probe.ranks().into_iter())
+    }
+
+    fn first_hanging(&mut self, ranks: impl Iterator<Item = usize>) -> Option<usize> {
         let mut hanging = None;
-        for rank in probe.ranks() {
+        for rank in ranks {
             let done = self.probes[rank];
             self.probes[rank] += 1;
             if self.lost.contains(&rank) || self.fabric.hangs(rank).is_some_and(|after| done >= after) {
@@ -234,6 +241,44 @@ impl Engine for Sim {
             self.reports.push_back(Report::Probe(report));
         }
         self.clock += longest + DISPATCH;
+        Ok(())
+    }
+
+    fn load(&mut self, work: &Work, _mover: MoverKind) -> Result<(), TransportError> {
+        work.check(self.topology.world()).map_err(TransportError::Work)?;
+        self.work = Some(work.clone());
+        Ok(())
+    }
+
+    fn carry(&mut self, order: &Carry) -> Result<(), TransportError> {
+        let work = self.work.take().ok_or_else(|| TransportError::Work("nothing was loaded".to_owned()))?;
+        let mut carried = Carried { id: order.id, runs: Vec::new(), verified: 0, wrong: None, end: End::Complete };
+        if let Some(hanging) = self.first_hanging(work.ranks()) {
+            carried.end = End::Timeout(format!("no answer from rank {hanging} within {} s", order.timeout));
+            self.lost.insert(hanging);
+            let reason = "no answer while a plan was run".to_owned();
+            self.reports.push_back(Report::Lost { rank: hanging, reason });
+            self.clock += order.timeout;
+        } else {
+            let ends = work::ends(&work, &self.fabric);
+            for _ in 0..=order.runs {
+                let factor = self.fabric.noise().map_or(1.0, |noise| noise.factor(&mut self.rng));
+                let run: Vec<(usize, f64)> = ends.iter().map(|end| end * factor).enumerate().collect();
+                let last = run.iter().map(|&(_, end)| end).fold(0.0, f64::max);
+                if last > order.timeout {
+                    let late = run.iter().find(|&&(_, end)| end > order.timeout).map_or(0, |&(flow, _)| flow);
+                    let (from, to) = (work.flows[late].from, work.flows[late].to);
+                    carried.end = End::Timeout(format!("flow {late} ({from}→{to}) was not done within {} s", order.timeout));
+                    self.clock += order.timeout;
+                    break;
+                }
+                self.clock += last + 2.0 * DISPATCH;
+                carried.runs.push(run);
+            }
+            // The first one is not timed.
+            carried.runs.drain(..carried.runs.len().min(1));
+        }
+        self.reports.push_back(Report::Carried(carried));
         Ok(())
     }
 

@@ -18,6 +18,7 @@ use super::form::Form;
 use super::keys::{Action, Context};
 use super::look::Look;
 use super::player::{Moved, Player};
+use super::replay::{Lights, Replays};
 use super::state::{Ask, Popup, Tab, Ui};
 use super::typing::Stroke;
 use super::update::{Effect, Facts, Play};
@@ -41,6 +42,8 @@ pub struct App {
     pub(super) fans: Fans,
     fits: Book,
     pub(super) desk: Desk,
+    pub(super) replays: Replays,
+    lights: Lights,
     /// the diagnosis that the view is of
     seen: u64,
     /// records that came faster than frames can take them in
@@ -81,6 +84,8 @@ impl App {
             fans: Fans::default(),
             fits,
             desk: Desk::new(efficiency),
+            replays: Replays::default(),
+            lights: Lights::default(),
             seen: 0,
             backlog: VecDeque::new(),
             share: Some(SHARE),
@@ -149,6 +154,8 @@ impl App {
     pub fn lively(&self) -> bool {
         self.fitting()
             || self.desk.busy()
+            || self.replays.busy()
+            || self.ui.replay.playing
             || !self.backlog.is_empty()
             || self.player.as_ref().map_or_else(|| super::draw::running(&self.model) || self.model.testing.is_some(), Player::playing)
     }
@@ -163,8 +170,10 @@ impl App {
         if records.is_empty() && self.backlog.is_empty() {
             return false;
         }
+        if self.player.is_some() {
+            self.release();
+        }
         if let Some(player) = &mut self.player {
-            self.desk.release();
             player.load(records, Arc::make_mut(&mut self.model));
             if let Some(sweep) = &self.model.sweep {
                 self.ui.form = Form::new(&sweep.settings, vec![sweep.settings.mover]);
@@ -173,7 +182,7 @@ impl App {
             return true;
         }
         self.backlog.extend(records);
-        if self.share.is_some() && self.desk.reads() {
+        if self.share.is_some() && (self.desk.reads() || self.replays.reads()) {
             // A little later: the thread that reads the model takes a second of a thousand ranks.
             return false;
         }
@@ -194,7 +203,7 @@ impl App {
 
     /// Take in one record.
     pub fn apply(&mut self, record: &Record) {
-        self.desk.release();
+        self.release();
         let others = |model: &Model| (model.lost.len(), model.tests.len());
         let before = others(&self.model);
         let change = Arc::make_mut(&mut self.model).apply(record);
@@ -204,6 +213,12 @@ impl App {
         self.follow(&change);
     }
 
+    /// Wait until nothing reads the model, which is to change.
+    fn release(&mut self) {
+        self.desk.release();
+        self.replays.release();
+    }
+
     fn follow(&mut self, change: &Change) {
         if *change == Change::Nothing {
             return;
@@ -211,6 +226,7 @@ impl App {
         self.fans.follow(change);
         self.fits.follow(change);
         self.desk.follow(change);
+        self.replays.follow(change);
         self.atlas.follow(&self.model, change);
         let key = self.key();
         if key == self.view.key && *change != Change::Cleared {
@@ -233,6 +249,7 @@ impl App {
         self.fans.forget();
         self.fits.forget();
         self.desk.changed();
+        self.replays.changed();
         self.atlas.forget();
         self.rebuild();
     }
@@ -242,9 +259,13 @@ impl App {
         let mut changed = self.ui.tick(seconds) || self.fitting();
         self.fits.tick(seconds);
         changed |= self.desk.tick(seconds, self.model.world(), self.busy());
+        if self.ui.tab == Tab::Replay {
+            changed |= self.replays.tick(seconds, &self.ui.replay, self.busy());
+        }
+        changed |= self.ui.replay.tick(seconds, &self.replays);
         if let Some(mut player) = self.player.take() {
             if player.playing() {
-                self.desk.release();
+                self.release();
             }
             let moved = player.tick(seconds, Arc::make_mut(&mut self.model));
             self.player = Some(player);
@@ -277,6 +298,11 @@ impl App {
             self.view.compare(&self.model, &self.atlas.router, told.and_then(Told::changes).cloned());
             self.ui.findings.follow(told);
         }
+        if self.ui.tab == Tab::Replay || self.ui.replay.lit {
+            let busy = self.busy();
+            self.replays.settle(&self.model, &mut self.ui.replay, busy, self.share.is_none());
+            self.lights.settle(&self.model, &self.atlas, &self.ui.replay, &self.replays);
+        }
         if self.ui.tab == Tab::Topology {
             self.atlas.settle(&self.model, self.view.key, &mut self.ui.topology);
             if !self.ui.topology.greeted {
@@ -287,6 +313,7 @@ impl App {
                     fans: &self.fans,
                     fits: &self.fits,
                     desk: &self.desk,
+                    replays: &self.replays,
                     mode: self.mode,
                 };
                 self.ui.topology.greet(&facts, &mut self.ui.matrix);
@@ -316,6 +343,8 @@ impl App {
             fans: &self.fans,
             fits: &self.fits,
             desk: &self.desk,
+            replays: &self.replays,
+            lights: &self.lights,
             ui: &self.ui,
             look: &self.look,
             mode: self.mode,
@@ -337,6 +366,7 @@ impl App {
                     fans: &self.fans,
                     fits: &self.fits,
                     desk: &self.desk,
+                    replays: &self.replays,
                     mode: self.mode,
                 };
                 match self.ui.mouse(mouse, &facts, &self.hits) {
@@ -384,7 +414,7 @@ impl App {
             self.ui.say("only a recorded session can be played", false);
             return;
         };
-        self.desk.release();
+        self.release();
         let model = Arc::make_mut(&mut self.model);
         let moved = match play {
             Play::Toggle => player.toggle(model),
@@ -411,8 +441,7 @@ impl App {
             };
         }
         if self.ui.popups.is_empty() && self.ui.typing().is_some() {
-            self.typed(key);
-            return Effect::Nothing;
+            return self.typed(key);
         }
         let Some(action) = self.action_of(key) else { return Effect::Nothing };
         // A word to the person goes with their next key.
@@ -424,6 +453,7 @@ impl App {
             fans: &self.fans,
             fits: &self.fits,
             desk: &self.desk,
+            replays: &self.replays,
             mode: self.mode,
         };
         self.ui.update(action, &facts, &self.hits)
@@ -440,19 +470,34 @@ impl App {
             Tab::Fits => Some(Context::Fits),
             Tab::Fans => Some(Context::Fans),
             Tab::Findings => Some(Context::Findings),
+            Tab::Replay => Some(Context::Replay),
             Tab::Session => None,
         };
         let recorded = (self.mode == Mode::Recorded).then_some(Context::Recorded);
-        recorded.and_then(own).or_else(|| tab.and_then(own)).or_else(|| keymap.action_in(Context::Everywhere, key))
+        // A plan has a time of its own.
+        let plan = tab.filter(|tab| *tab == Context::Replay);
+        plan.and_then(own)
+            .or_else(|| recorded.and_then(own))
+            .or_else(|| tab.and_then(own))
+            .or_else(|| keymap.action_in(Context::Everywhere, key))
     }
 
-    fn typed(&mut self, key: KeyEvent) {
+    fn typed(&mut self, key: KeyEvent) -> Effect {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let stroke = match key.code {
             KeyCode::Enter | KeyCode::Tab => return self.ui.accept(&self.atlas),
-            KeyCode::Esc => return self.ui.cancel_typing(),
-            KeyCode::Char('c') if control => return self.ui.cancel_typing(),
-            KeyCode::Up | KeyCode::Down if self.ui.tab == Tab::Sweep => return self.ui.form.step(key.code == KeyCode::Down),
+            KeyCode::Esc => {
+                self.ui.cancel_typing();
+                return Effect::Nothing;
+            }
+            KeyCode::Char('c') if control => {
+                self.ui.cancel_typing();
+                return Effect::Nothing;
+            }
+            KeyCode::Up | KeyCode::Down if self.ui.tab == Tab::Sweep => {
+                self.ui.form.step(key.code == KeyCode::Down);
+                return Effect::Nothing;
+            }
             KeyCode::Char('u') if control => Stroke::Clear,
             KeyCode::Char('a') if control => Stroke::Home,
             KeyCode::Char('e') if control => Stroke::End,
@@ -463,12 +508,13 @@ impl App {
             KeyCode::Right => Stroke::Right,
             KeyCode::Home => Stroke::Home,
             KeyCode::End => Stroke::End,
-            _ => return,
+            _ => return Effect::Nothing,
         };
         if let Some(typing) = self.ui.typing() {
             typing.stroke(stroke);
         }
         // The table narrows down while its filter is typed.
         self.ui.fits.narrow();
+        Effect::Nothing
     }
 }

@@ -2,6 +2,7 @@
 
 mod found;
 mod machine;
+mod replayed;
 
 use std::collections::BTreeMap;
 
@@ -11,6 +12,7 @@ use ratatui::layout::Rect;
 
 pub use found::{found, narrow};
 pub use machine::{boxed, boxes, switched};
+pub use replayed::{plans, rounds, two_hosts};
 
 use super::keys::Key;
 use super::{App, Effect, Look, Mode, Tab, Ui};

@@ -19,6 +19,7 @@ mod mouse;
 mod output;
 pub mod picture;
 mod player;
+mod replay;
 mod run;
 #[cfg(test)]
 mod run_tests;
@@ -41,6 +42,8 @@ pub use look::Look;
 pub use run::run;
 pub use state::{Tab, Ui};
 pub use update::Effect;
+
+use std::sync::Arc;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -71,8 +74,14 @@ pub fn picture(model: &Model, ui: &Ui, look: &Look, efficiency: &Efficiency, (wi
         book.settle(model, &mut ui.fits, None);
     }
     ui.findings.follow(desk.told());
+    let (mut replays, mut lights) = (replay::Replays::default(), replay::Lights::default());
+    if ui.tab == Tab::Replay {
+        replays.settle(&Arc::new(model.clone()), &mut ui.replay, false, true);
+        lights.settle(model, &atlas, &ui.replay, &replays);
+    }
     if ui.tab == Tab::Topology {
-        let facts = update::Facts { model, atlas: &atlas, view: &view, fans: &fans, fits: &book, desk: &desk, mode: Mode::Live };
+        let facts =
+            update::Facts { model, atlas: &atlas, view: &view, fans: &fans, fits: &book, desk: &desk, replays: &replays, mode: Mode::Live };
         ui.topology.greet(&facts, &mut ui.matrix);
         atlas.settle(model, view.key, &mut ui.topology);
     }
@@ -84,6 +93,8 @@ pub fn picture(model: &Model, ui: &Ui, look: &Look, efficiency: &Efficiency, (wi
         fans: &fans,
         fits: &book,
         desk: &desk,
+        replays: &replays,
+        lights: &lights,
         ui: &ui,
         look,
         mode: Mode::Live,

@@ -27,6 +27,10 @@ impl Ui {
                 if let Some(share) = hits.slider.and_then(|slider| along(slider, at)) {
                     return Some(Effect::Play(Play::Seek(share)));
                 }
+                if let Some(at) = self.scrub(at, hits) {
+                    self.replay.seek(at, facts.replays);
+                    return Some(Effect::Nothing);
+                }
                 let start = self.pressed.filter(|_| self.tab == Tab::Matrix)?;
                 let cell = cell_under(facts, hits, at)?;
                 if cell == self.matrix.cursor {
@@ -83,6 +87,24 @@ impl Ui {
         }
         if let Some(share) = hits.slider.and_then(|slider| along(slider, at)) {
             return Some(Effect::Play(Play::Seek(share)));
+        }
+        if let Some(at) = self.scrub(at, hits) {
+            self.replay.playing = false;
+            self.replay.seek(at, facts.replays);
+            return Some(Effect::Nothing);
+        }
+        if let Some((_, line)) = hits.strategies.iter().find(|(area, _)| area.contains(at)) {
+            // A second click changes the line, or looks at the strategy.
+            if self.replay.form.at == *line {
+                return Some(self.update(Action::Choose, facts, hits));
+            }
+            self.replay.form.accept();
+            self.replay.form.at = *line;
+            return Some(Effect::Nothing);
+        }
+        if let Some((_, resource)) = hits.resources.iter().find(|(area, _)| area.contains(at)) {
+            self.replay.click(*resource);
+            return Some(Effect::Nothing);
         }
         if let Some((_, pair)) = hits.pairs.iter().find(|(area, _)| area.contains(at)) {
             self.matrix.pinned = true;
@@ -175,7 +197,9 @@ impl Ui {
             self.fits.go(turn(self.fits.at, facts.fits.shown().saturating_sub(1)));
         } else if let Some((_, most)) = hits.detail.filter(|(area, _)| area.contains(at)) {
             self.findings.scroll = turn(self.findings.scroll, most);
-        } else if matches!(self.tab, Tab::Fans | Tab::Findings) {
+        } else if let Some((_, most)) = hits.lanes.filter(|(area, _)| area.contains(at)) {
+            self.replay.scroll = turn(self.replay.scroll, most);
+        } else if matches!(self.tab, Tab::Fans | Tab::Findings | Tab::Replay) {
             return Some(self.update(if down { Action::Down } else { Action::Up }, facts, hits));
         } else if self.tab == Tab::Sweep {
             self.form.scroll = turn(self.form.scroll, facts.model.world().saturating_sub(hits.placement_rows));
@@ -189,6 +213,14 @@ impl Ui {
             return None;
         }
         Some(Effect::Nothing)
+    }
+}
+
+impl Ui {
+    /// The time of a point on the timeline, seconds.
+    fn scrub(&self, at: Position, hits: &HitMap) -> Option<f64> {
+        let (from, to) = hits.times.filter(|_| self.tab == Tab::Replay)?;
+        Some(from + (to - from) * along(hits.timeline?, at)?)
     }
 }
 

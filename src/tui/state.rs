@@ -4,7 +4,9 @@ use super::atlas::{Atlas, Grouping, TopologyPanel};
 use super::findings::{FindingsPanel, FindingsSight};
 use super::fits::Column;
 use super::form::Form;
+use super::replay::ReplayPanel;
 use super::typing::Typing;
+use super::update::Effect;
 use super::widgets::matrix::Zoom;
 use crate::matrix::Metric;
 use crate::sample::{MoverKind, Pattern};
@@ -19,12 +21,14 @@ pub enum Tab {
     Fits,
     Fans,
     Findings,
+    Replay,
     Session,
 }
 
 impl Tab {
     /// All tabs, left to right.
-    pub const ALL: [Self; 7] = [Self::Topology, Self::Sweep, Self::Matrix, Self::Fits, Self::Fans, Self::Findings, Self::Session];
+    pub const ALL: [Self; 8] =
+        [Self::Topology, Self::Sweep, Self::Matrix, Self::Fits, Self::Fans, Self::Findings, Self::Replay, Self::Session];
 
     /// The digit that opens it.
     pub const fn number(self) -> u8 {
@@ -35,6 +39,7 @@ impl Tab {
             Self::Fits => 4,
             Self::Fans => 5,
             Self::Findings => 6,
+            Self::Replay => 7,
             Self::Session => 8,
         }
     }
@@ -48,6 +53,7 @@ impl Tab {
             Self::Fits => "Fits",
             Self::Fans => "Fans",
             Self::Findings => "Findings",
+            Self::Replay => "Replay",
             Self::Session => "Session",
         }
     }
@@ -56,7 +62,8 @@ impl Tab {
     pub const fn short(self) -> &'static str {
         match self {
             Self::Topology => "Topo",
-            Self::Findings => "Found",
+            Self::Findings => "Find",
+            Self::Replay => "Play",
             Self::Session => "Log",
             other => other.title(),
         }
@@ -78,6 +85,8 @@ pub enum Ask {
     Quit,
     /// stop the sweep for good
     Abort,
+    /// run a plan on the ranks
+    Execute,
 }
 
 /// What lies on top of the tabs.
@@ -224,6 +233,7 @@ pub struct Ui {
     pub fits: FitsPanel,
     pub fans: FansPanel,
     pub findings: FindingsPanel,
+    pub replay: ReplayPanel,
     pub session: SessionPanel,
     /// the last one is on top
     pub popups: Vec<Popup>,
@@ -249,6 +259,7 @@ impl Ui {
             fits: FitsPanel::default(),
             fans: FansPanel::default(),
             findings: FindingsPanel::default(),
+            replay: ReplayPanel::default(),
             session: SessionPanel::default(),
             popups: Vec::new(),
             notice: None,
@@ -274,13 +285,16 @@ impl Ui {
             Tab::Sweep => self.form.typing.as_mut(),
             Tab::Fits => self.fits.typing.as_mut(),
             Tab::Topology => self.topology.typing.as_mut(),
+            Tab::Replay if self.replay.typing.is_some() => self.replay.typing.as_mut(),
+            Tab::Replay => self.replay.form.typing.as_mut(),
             Tab::Matrix | Tab::Fans | Tab::Findings | Tab::Session => None,
         }
     }
 
     /// Take what was typed.
-    pub fn accept(&mut self, atlas: &Atlas) {
+    pub fn accept(&mut self, atlas: &Atlas) -> Effect {
         match self.tab {
+            Tab::Replay => return self.load_typed(),
             Tab::Fits => self.fits.typing = None,
             Tab::Topology => {
                 if let Some(word) = self.topology.accept(atlas) {
@@ -289,6 +303,7 @@ impl Ui {
             }
             _ => self.form.accept(),
         }
+        Effect::Nothing
     }
 
     /// Drop what was typed.
@@ -299,6 +314,7 @@ impl Ui {
                 self.fits.filter.clear();
             }
             Tab::Topology => self.topology.typing = None,
+            Tab::Replay => (self.replay.typing, self.replay.form.typing) = (None, None),
             _ => self.form.cancel(),
         }
     }

@@ -8,6 +8,7 @@ use super::findings::{Desk, Lit};
 use super::fits::Book;
 use super::form::Field;
 use super::keys::Action;
+use super::replay::Replays;
 use super::state::{Ask, Popup, Tab, Ui, Whose};
 use super::view::View;
 use crate::matrix::Metric;
@@ -57,6 +58,7 @@ pub struct Facts<'a> {
     pub fans: &'a Fans,
     pub fits: &'a Book,
     pub desk: &'a Desk,
+    pub replays: &'a Replays,
     pub mode: Mode,
 }
 
@@ -91,10 +93,8 @@ impl Ui {
             Action::Tab4 => self.tab = Tab::Fits,
             Action::Tab5 => self.tab = Tab::Fans,
             Action::Tab6 => self.tab = Tab::Findings,
+            Action::Tab7 => self.tab = Tab::Replay,
             Action::Tab8 => self.tab = Tab::Session,
-            Action::Tab7 => {
-                self.say(format!("this version has no {}", action.doc().to_lowercase()), false);
-            }
             Action::NextTab => self.tab = self.tab.beside(true),
             Action::PrevTab => self.tab = self.tab.beside(false),
             Action::Help => self.popups.push(Popup::Help { scroll: 0 }),
@@ -140,6 +140,7 @@ impl Ui {
                 Tab::Fits => self.fits.update(other, facts.fits, hits),
                 Tab::Fans => self.fans.update(other, facts.fans, hits),
                 Tab::Findings => return self.update_findings(other, facts, hits),
+                Tab::Replay => return self.update_replay(other, facts, hits),
                 Tab::Session => self.update_session(other, facts.model, hits),
             },
         }
@@ -152,6 +153,7 @@ impl Ui {
         match (yes, ask) {
             (true, Ask::Quit) => Effect::Leave,
             (true, Ask::Abort) => Effect::Send(Command::Abort),
+            (true, Ask::Execute) => self.execute_asked(),
             (false, _) => Effect::Nothing,
         }
     }
@@ -167,6 +169,7 @@ impl Ui {
             self.matrix.anchor = None;
             self.matrix.pinned = false;
             self.findings.lit = Lit::Nothing;
+            self.replay.drop_selection(self.tab);
         }
     }
 

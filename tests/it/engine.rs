@@ -3,6 +3,7 @@
 mod probes;
 #[cfg(feature = "mpi")]
 mod ranks;
+mod works;
 
 use std::time::{Duration, Instant};
 
@@ -119,4 +120,12 @@ fn threads_measure_every_pattern() {
     rounds(&mut engine);
     engine.finish();
     group(Box::new(Threads::start(4).unwrap())).finish();
+}
+
+#[test]
+fn threads_carry_every_work_and_find_wrong_bytes() {
+    let mut engine = Threads::start(4).unwrap();
+    works::every_work(&mut engine);
+    engine.finish();
+    works::group(Box::new(Threads::start(4).unwrap())).finish();
 }

@@ -91,6 +91,7 @@ impl Made {
             together: Vec::new(),
             lost: Vec::new(),
             tests: Vec::new(),
+            executed: Vec::new(),
             topology,
         }
     }

@@ -55,6 +55,7 @@ fn seen(hosts: usize, shares: &[(usize, usize, f64)]) -> Measured {
         together: Vec::new(),
         lost: Vec::new(),
         tests: Vec::new(),
+        executed: Vec::new(),
         topology,
     }
 }

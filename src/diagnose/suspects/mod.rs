@@ -43,6 +43,7 @@ pub(super) fn suspects(view: &View<'_>, shape: &Shape) -> Vec<Suspect> {
         Shape::BadPort { port, say, .. } => parts::bad_port(&mut case, port, say),
         Shape::Redirected { host, bridges, .. } => parts::redirected(&mut case, host, bridges),
         Shape::Mismatch { say } => case.add(super::Cause::OtherGroup, 2.0, say.clone(), ""),
+        Shape::SlowExecution { resource, .. } => together::executed(&mut case, resource),
         Shape::Other { .. } => {}
     }
     case.done()

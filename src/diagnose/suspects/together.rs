@@ -202,3 +202,11 @@ pub fn failed(case: &mut Case<'_>, pairs: &[(usize, usize)], ranks: &[usize], co
     }
     case.add(Cause::BadCable, 0.6, "a link that is down", "");
 }
+
+/// A plan took longer than its prices say.
+pub fn executed(case: &mut Case<'_>, resource: &str) {
+    let at = if resource.is_empty() { String::new() } else { format!(" on {resource}") };
+    case.add(Cause::Interference, 1.4, format!("other work{at}, or on the ranks' cores, while it ran"), "");
+    case.add(Cause::Congestion, 1.2, "flows of a plan meet in other ways than the pairs and fans that were measured", "");
+    case.add(Cause::OtherGroup, 1.0, "a calibration with other ranks, sizes, window or mover than the plan has", "");
+}

@@ -55,6 +55,7 @@ fn measured(world: usize) -> Measured {
         together: Vec::new(),
         lost: Vec::new(),
         tests: Vec::new(),
+        executed: Vec::new(),
         topology,
     }
 }

@@ -1,8 +1,10 @@
-//! The one who runs the sweep, and the tests of findings between its rounds.
+//! The one who runs the sweep, and the tests of findings and plans between its rounds.
 
+mod executing;
 mod testing;
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
@@ -11,7 +13,8 @@ use std::time::{Duration, Instant};
 use self::testing::Testing;
 use super::planner::Planner;
 use super::{Gate, samples};
-use crate::sample::{Pattern, Sample, Status};
+use crate::plan::{Foreseen, Traffic};
+use crate::sample::{MoverKind, Pattern, Sample, Status};
 use crate::session::{Command, Event, Outcome};
 use crate::sweep::{Cell, Done, Enough, Hosts, Knowledge, Probe, SweepSettings, Target, estimate, lanes};
 use crate::transport::{End, Engine, Order, ProbeReport, Report, Setup};
@@ -19,6 +22,10 @@ use crate::units::format_size;
 
 /// Where events go: the store, the screen, the socket. With the engine's own time, if it has one, seconds.
 pub type Sink<'a> = dyn FnMut(Option<f64>, Event) + 'a;
+/// What is foreseen for traffic by this mover, if it has a price.
+pub type Foresee<'a> = dyn Fn(&Traffic, MoverKind) -> Option<Foreseen> + 'a;
+/// Reads a plan from a file: its traffic, or what is wrong with it.
+pub type LoadPlan<'a> = dyn Fn(&Path) -> Result<Traffic, String> + 'a;
 
 /// How often the conductor looks after the ranks while nothing is measured.
 const IDLE: Duration = Duration::from_millis(100);
@@ -60,6 +67,14 @@ pub struct Conductor<'a> {
     ended: Option<Active>,
     /// the test of a finding that is running; a sweep waits for it
     testing: Option<Testing>,
+    /// what is foreseen for a run of a plan, where prices are known
+    foresee: Option<Box<Foresee<'a>>>,
+    /// where files may be read: what a person names as a plan
+    load_plan: Option<Box<LoadPlan<'a>>>,
+    /// plans that were run
+    executions: u64,
+    /// of what is run before any sweep was
+    settings: SweepSettings,
     lost: BTreeMap<usize, String>,
     next_probe: u64,
     born: Instant,
@@ -119,6 +134,10 @@ impl<'a> Conductor<'a> {
             sweep: None,
             ended: None,
             testing: None,
+            foresee: None,
+            load_plan: None,
+            executions: 0,
+            settings: SweepSettings::default(),
             lost: BTreeMap::new(),
             next_probe,
             born: Instant::now(),
@@ -129,6 +148,21 @@ impl<'a> Conductor<'a> {
     /// Use what is known of who disturbs whom instead of what hosts alone tell.
     pub fn know(&mut self, knowledge: Rc<dyn Knowledge>) {
         self.knowledge = Some(knowledge);
+    }
+
+    /// Settings for what is run before any sweep was: mover and longest time.
+    pub fn like(&mut self, settings: SweepSettings) {
+        self.settings = settings;
+    }
+
+    /// How runs of plans are foreseen, and how plans are read.
+    pub fn plans(
+        &mut self,
+        foresee: impl Fn(&Traffic, MoverKind) -> Option<Foreseen> + 'a,
+        load: impl Fn(&Path) -> Result<Traffic, String> + 'a,
+    ) {
+        self.foresee = Some(Box::new(foresee));
+        self.load_plan = Some(Box::new(load));
     }
 
     /// The engine, for leaving.
@@ -220,7 +254,12 @@ impl<'a> Conductor<'a> {
                 let like = self.sweep.as_ref().or(self.ended.as_ref()).map(|active| active.settings.clone());
                 self.test(&finding, &test, &like.unwrap_or_default());
             }
-            Command::LoadPlan { .. } | Command::Execute { .. } => self.notice("plans are not run here yet"),
+            Command::LoadPlan { path } => self.load_plan(&path),
+            Command::Execute { name, transfers, repeats } => {
+                let like = self.sweep.as_ref().or(self.ended.as_ref()).map(|active| active.settings.clone());
+                let like = like.unwrap_or_else(|| self.settings.clone());
+                self.execute(&name, &transfers, repeats, &like);
+            }
             Command::Quit => {}
         }
     }
@@ -459,8 +498,8 @@ impl<'a> Conductor<'a> {
                 self.lost.insert(rank, reason.clone());
                 self.tell(Event::RankLost { rank, reason });
             }
-            // Of a probe that was given up before.
-            Report::Probe(_) => {}
+            // Of what was given up before.
+            Report::Probe(_) | Report::Carried(_) => {}
         }
     }
 }

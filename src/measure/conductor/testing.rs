@@ -3,7 +3,7 @@
 use super::{Conductor, nothing, samples};
 use crate::diagnose::next::Test;
 use crate::sample::{Pattern, Sample, Status};
-use crate::session::{Event, Outcome};
+use crate::session::Event;
 use crate::sweep::{Group, Probe, SweepSettings, Target, Transfer};
 use crate::transport::{End, Order, Report};
 use crate::units::plain;
@@ -83,13 +83,7 @@ impl Conductor<'_> {
         let reason = if reason.is_empty() { failed } else { reason.to_owned() };
         self.blemished |= !reason.is_empty();
         self.tell(Event::TestDone { finding, test, samples, reason });
-        let sweep = self.sweep.as_ref().or(self.ended.as_ref()).map(|active| active.settings.clone());
-        if let Some(Err(error)) = sweep.map(|settings| self.ready(&settings)) {
-            self.blemished = true;
-            self.end(Outcome::Cut, &format!("after a test: {error}"));
-            // Its buffers are gone: nothing of it can be measured again.
-            self.ended = None;
-        }
+        self.ready_again("after a test");
     }
 
     /// A number that no other probe of this job has.

@@ -3,6 +3,20 @@
 //! Element `i` (`0 <= i_a < shape_a`) of a piece: logical address `source.offset + Σ i_a·source.strides_a` in the tensor, address
 //! `dest.offset + Σ i_a·dest.strides_a` in the shard of its location; shard = tensor × scale. All in elements.
 
+mod boxes;
+mod builders;
+mod check;
+mod fill;
+mod frames;
+mod json;
+mod names;
+
+pub use boxes::Boxes;
+pub use builders::{Segment, flat, gather, replicated, segmented, split, sub_parameters};
+pub use check::{Regions, check};
+pub use frames::{Frames, elements, row_major};
+pub use json::{read, write};
+
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Start and step of a walk through memory, elements.

@@ -1,5 +1,6 @@
 use std::time::Instant;
 
+use super::carry::Carrying;
 use super::raw::{Arena, Comm, PutWindow, Refused, Words};
 use super::several::Several;
 use crate::sample::MoverKind;
@@ -33,10 +34,12 @@ pub(super) struct MpiEndpoint {
     epoch: i32,
     epochs: i32,
     pub(super) several: Several,
+    pub(super) carrying: Carrying,
 }
 
 impl MpiEndpoint {
-    pub(super) fn new(rank: usize, comm: Comm) -> Self {
+    /// `works` carries what plans move.
+    pub(super) fn new(rank: usize, comm: Comm, works: Comm) -> Self {
         let epochs = (comm.largest_tag() / TAGS).clamp(1, EPOCHS);
         Self {
             rank,
@@ -51,12 +54,13 @@ impl MpiEndpoint {
             epoch: 0,
             epochs,
             several: Several::default(),
+            carrying: Carrying::new(works),
         }
     }
 
     /// True when a transfer that was given up may still be under way.
     pub(super) fn disturbed(&mut self) -> bool {
-        self.outgoing.disturbed() | self.landing.disturbed()
+        self.outgoing.disturbed() | self.landing.disturbed() | self.carrying.disturbed()
     }
 
     /// Give back what only all ranks together can; collective, before the library's end.
@@ -64,6 +68,7 @@ impl MpiEndpoint {
         if let Some(window) = self.put.take() {
             let _ = window.free();
         }
+        self.carrying.close();
     }
 
     pub(super) fn word_tag(&self) -> i32 {
@@ -100,7 +105,7 @@ pub(super) fn failed(refused: Refused) -> Stop {
 
 /// Spin on `ready` until it says yes or the deadline comes. The library's progress happens inside `ready`.
 #[inline]
-fn spin<T>(deadline: Instant, mut ready: impl FnMut() -> Result<Option<T>, Refused>) -> Result<T, Stop> {
+pub(super) fn spin<T>(deadline: Instant, mut ready: impl FnMut() -> Result<Option<T>, Refused>) -> Result<T, Stop> {
     let mut spins = 0_u32;
     loop {
         if let Some(value) = ready().map_err(failed)? {

@@ -3,6 +3,7 @@
 //! One thread of each process calls MPI (`MPI_THREAD_FUNNELED`). Nothing here waits without a deadline, but for
 //! `MPI_Win_flush`, which the library offers no way to give up.
 
+mod carry;
 mod control;
 mod endpoint;
 mod hosts;
@@ -21,6 +22,7 @@ use raw::Comm;
 
 pub use worker::{Left, Worker};
 
+use super::work::{Carry, Gathering, Work};
 use super::{Agent, Collector, End, Engine, Order, Report, Setup, ToAgent, ToRoot, TransportError, libraries};
 use crate::discover::{Machine, allowed_cores};
 use crate::sample::{EngineKind, MoverKind};
@@ -58,7 +60,7 @@ pub fn join(world: usize) -> Result<Role, TransportError> {
         )));
     }
     let control = Comm::duplicate(&all);
-    let agent = Agent::new(MpiEndpoint::new(rank, Comm::duplicate(&all)));
+    let agent = Agent::new(MpiEndpoint::new(rank, Comm::duplicate(&all), Comm::duplicate(&all)));
     let placement = Machine::default().placement(rank, allowed_cores());
     if rank > 0 {
         return Ok(Role::Worker(Box::new(Worker::new(universe, rank, Control::new(control), agent, &placement)?)));
@@ -70,6 +72,9 @@ pub fn join(world: usize) -> Result<Role, TransportError> {
         agent,
         collector: Collector::default(),
         mine: None,
+        work: None,
+        gathering: None,
+        my_carry: None,
         only: Vec::new(),
         lost: Vec::new(),
         untidy: false,
@@ -96,6 +101,10 @@ pub struct Mpi {
     collector: Collector,
     /// an order in which rank 0 itself takes part, to be run by the next poll
     mine: Option<Order>,
+    /// the work that was loaded, the one that is carried, and the order to carry it where rank 0 takes part, to be run by the next poll
+    work: Option<Work>,
+    gathering: Option<Gathering>,
+    my_carry: Option<Carry>,
     /// the only ranks that get buffers; empty for all
     only: Vec<usize>,
     lost: Vec<usize>,
@@ -174,10 +183,38 @@ impl Mpi {
                 self.untidy |= matches!(report.end, End::Timeout(_));
                 reports.extend(self.collector.report(rank, report));
             }
+            ToRoot::Carried { rank, carried } => {
+                self.untidy |= matches!(carried.end, End::Timeout(_));
+                reports.extend(self.gathering.as_mut().and_then(|gathering| gathering.take(rank, carried)));
+            }
             ToRoot::Log { rank, lines } => reports.extend(lines.into_iter().map(|line| Report::Log { rank, line })),
             // Too late, or already known.
             ToRoot::Here(_) | ToRoot::Hardware { .. } | ToRoot::Ready { .. } => {}
         }
+    }
+
+    /// Wait until all have prepared what they were told to, of so many bytes; `own` is rank 0's reason why not.
+    fn all_ready(&mut self, own: Option<String>, mut waiting: Vec<usize>, bytes: impl Fn(usize) -> u64) -> Result<(), TransportError> {
+        let refuse = |rank, reason| TransportError::Memory { rank, bytes: bytes(rank), reason };
+        let mut refused = own.map(|reason| refuse(0, reason));
+        let deadline = Instant::now() + ANSWER;
+        let mut nap = Nap::new();
+        while !waiting.is_empty() {
+            if Instant::now() >= deadline {
+                let missing = crate::units::format_ranks(&waiting);
+                return Err(TransportError::Silent { missing, world: self.world(), seconds: ANSWER.as_secs() });
+            }
+            for message in self.control.receive() {
+                if let ToRoot::Ready { rank, error } = message {
+                    waiting.retain(|&other| other != rank);
+                    if let Some(reason) = error {
+                        refused.get_or_insert(refuse(rank, reason));
+                    }
+                }
+            }
+            nap.sleep(Duration::MAX);
+        }
+        refused.map_or(Ok(()), Err)
     }
 
     /// What a rank prepares.
@@ -224,31 +261,41 @@ impl Engine for Mpi {
         if let (MoverKind::MpiPut, Some(&rank)) = (setup.mover, self.lost.first()) {
             return Err(TransportError::Lost { what: "mpi_put", rank });
         }
-        let mut waiting: Vec<usize> = self.others().collect();
+        let waiting: Vec<usize> = self.others().collect();
         for rank in self.others() {
             let setup = self.setup_of(rank, setup);
             self.tell(rank, &ToAgent::Setup(setup))?;
         }
         let own = self.setup_of(0, setup);
-        let mut refused = self.agent.prepare(&own).map(|reason| TransportError::Memory { rank: 0, bytes: setup.memory(), reason });
-        let deadline = Instant::now() + ANSWER;
-        let mut nap = Nap::new();
-        while !waiting.is_empty() {
-            if Instant::now() >= deadline {
-                let missing = crate::units::format_ranks(&waiting);
-                return Err(TransportError::Silent { missing, world: self.world(), seconds: ANSWER.as_secs() });
-            }
-            for message in self.control.receive() {
-                if let ToRoot::Ready { rank, error } = message {
-                    waiting.retain(|&other| other != rank);
-                    if let Some(reason) = error {
-                        refused.get_or_insert(TransportError::Memory { rank, bytes: setup.memory(), reason });
-                    }
-                }
-            }
-            nap.sleep(Duration::MAX);
+        let refused = self.agent.prepare(&own);
+        self.all_ready(refused, waiting, |_| setup.memory())
+    }
+
+    fn load(&mut self, work: &Work, mover: MoverKind) -> Result<(), TransportError> {
+        work.check(self.world()).map_err(TransportError::Work)?;
+        if let Some(&rank) = self.lost.first() {
+            return Err(TransportError::Lost { what: "running a plan", rank });
         }
-        refused.map_or(Ok(()), Err)
+        let waiting: Vec<usize> = self.others().collect();
+        for &rank in &waiting {
+            self.tell(rank, &ToAgent::Part { part: Box::new(work.parts[rank].clone()), mover })?;
+        }
+        let refused = self.agent.load(work.parts[0].clone(), mover);
+        self.work = Some(work.clone());
+        self.all_ready(refused, waiting, |rank| work.parts[rank].memory)
+    }
+
+    fn carry(&mut self, order: &Carry) -> Result<(), TransportError> {
+        let work = self.work.take().ok_or_else(|| TransportError::Work("nothing was loaded".to_owned()))?;
+        self.gathering = Some(Gathering::new(&work, *order));
+        for rank in work.ranks() {
+            if rank == 0 {
+                self.my_carry = Some(*order);
+            } else {
+                self.tell(rank, &ToAgent::Carry(*order))?;
+            }
+        }
+        Ok(())
     }
 
     fn start(&mut self, round: &[Order]) -> Result<(), TransportError> {
@@ -272,6 +319,13 @@ impl Engine for Mpi {
             reports.extend(self.collector.report(0, report));
             self.collector.listened_again();
         }
+        if let Some(order) = self.my_carry.take() {
+            let carried = self.agent.carry(&order);
+            self.take(ToRoot::Carried { rank: 0, carried }, &mut reports);
+            if let Some(gathering) = &mut self.gathering {
+                gathering.listened_again();
+            }
+        }
         let end = Instant::now() + wait;
         let mut nap = Nap::new();
         loop {
@@ -279,6 +333,7 @@ impl Engine for Mpi {
                 self.take(message, &mut reports);
             }
             reports.extend(self.collector.overdue());
+            reports.extend(self.gathering.as_mut().map(Gathering::overdue).unwrap_or_default());
             if !reports.is_empty() || Instant::now() >= end {
                 break;
             }
@@ -291,9 +346,11 @@ impl Engine for Mpi {
                     self.untidy = true;
                 }
                 Report::Probe(probe) => self.untidy |= matches!(probe.end, End::Timeout(_)),
+                Report::Carried(carried) => self.untidy |= matches!(carried.end, End::Timeout(_) | End::Waived(_)),
                 Report::Log { .. } => {}
             }
         }
+        self.gathering.take_if(|gathering| gathering.is_over());
         self.beat();
         reports
     }

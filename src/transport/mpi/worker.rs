@@ -87,6 +87,11 @@ impl Worker {
                 self.longest = self.longest.max(order.timeout);
                 ToRoot::Done { rank: self.rank, report: self.agent.obey(&order) }
             }
+            ToAgent::Part { part, mover } => ToRoot::Ready { rank: self.rank, error: self.agent.load(*part, mover) },
+            ToAgent::Carry(order) => {
+                self.longest = self.longest.max(order.timeout * f64::from(order.runs + 2));
+                ToRoot::Carried { rank: self.rank, carried: self.agent.carry(&order) }
+            }
             ToAgent::Heartbeat => return None,
             ToAgent::Describe => match serde_json::to_value(libraries::hardware(&Machine::default())) {
                 Ok(hardware) => ToRoot::Hardware { rank: self.rank, hardware },

@@ -2,6 +2,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use super::carry::{Carrying, Store};
 use super::mailbox::Mailbox;
 use super::several::Several;
 use crate::sweep::Probe;
@@ -43,6 +44,8 @@ pub(super) struct Shared {
     landings: Vec<Mutex<Arc<[Landing]>>>,
     /// `mail[from * world + to]`
     mail: Vec<Mailbox>,
+    /// what others reach of each rank that carries a work
+    pub(super) stores: Vec<Mutex<Arc<Store>>>,
     world: usize,
 }
 
@@ -51,6 +54,7 @@ impl Shared {
         Self {
             landings: (0..world).map(|_| Mutex::default()).collect(),
             mail: (0..world * world).map(|_| Mailbox::default()).collect(),
+            stores: (0..world).map(|_| Mutex::default()).collect(),
             world,
         }
     }
@@ -77,13 +81,24 @@ pub(super) struct ThreadEndpoint {
     /// words taken from each other rank's mailbox
     pub(super) taken: Vec<u64>,
     pub(super) several: Several,
+    pub(super) carrying: Carrying,
 }
 
 impl ThreadEndpoint {
     pub(super) fn new(rank: usize, shared: Arc<Shared>) -> Self {
         let taken = vec![0; shared.world];
         let landings = (0..shared.world).map(|_| Arc::default()).collect();
-        Self { rank, shared, outgoing: Vec::new(), landings, probe: u64::MAX, seed: 0, taken, several: Several::default() }
+        Self {
+            rank,
+            shared,
+            outgoing: Vec::new(),
+            landings,
+            probe: u64::MAX,
+            seed: 0,
+            taken,
+            several: Several::default(),
+            carrying: Carrying::default(),
+        }
     }
 
     /// Where transfers into a rank land.

@@ -1,5 +1,6 @@
 //! Ranks as threads of this process, each bound to a core; bytes travel by one processor copy.
 
+mod carry;
 mod endpoint;
 mod mailbox;
 mod several;
@@ -13,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use endpoint::{Shared, ThreadEndpoint};
 
+use super::work::{Carry, Gathering, Work};
 use super::{Agent, Collector, Engine, Order, Report, Setup, ToAgent, ToRoot, TransportError, libraries};
 use crate::discover::{Machine, allowed_cores};
 use crate::sample::{EngineKind, MoverKind};
@@ -31,6 +33,10 @@ pub struct Threads {
     from_agents: Receiver<ToRoot>,
     handles: Vec<JoinHandle<()>>,
     collector: Collector,
+    /// the work that is carried
+    gathering: Option<Gathering>,
+    /// the one that was loaded
+    work: Option<Work>,
     /// the only ranks that get buffers; empty for all
     only: Vec<usize>,
 }
@@ -49,6 +55,8 @@ impl Threads {
             from_agents,
             handles: Vec::new(),
             collector: Collector::default(),
+            gathering: None,
+            work: None,
             only: Vec::new(),
         };
         for rank in 0..ranks {
@@ -65,6 +73,29 @@ impl Threads {
             engine.handles.push(thread);
         }
         Ok(engine)
+    }
+
+    /// Wait until all have prepared what they were told to, of so many bytes.
+    fn all_ready(&mut self, bytes: impl Fn(usize) -> u64) -> Result<(), TransportError> {
+        let world = self.to_agents.len();
+        let deadline = Instant::now() + PREPARE;
+        let mut ready = 0;
+        let mut refused = None;
+        while ready < world {
+            match self.from_agents.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(ToRoot::Ready { rank, error }) => {
+                    ready += 1;
+                    if let Some(reason) = error {
+                        refused.get_or_insert(TransportError::Memory { rank, bytes: bytes(rank), reason });
+                    }
+                }
+                Ok(_) => {}
+                Err(_) => {
+                    return Err(TransportError::Silent { missing: "?".to_owned(), world, seconds: PREPARE.as_secs() });
+                }
+            }
+        }
+        refused.map_or(Ok(()), Err)
     }
 
     fn tell(&self, rank: usize, message: ToAgent) -> Result<(), TransportError> {
@@ -86,6 +117,8 @@ fn serve(rank: usize, core: usize, endpoint: ThreadEndpoint, orders: &Receiver<T
         let answer = match message {
             ToAgent::Setup(setup) => ToRoot::Ready { rank, error: agent.prepare(&setup) },
             ToAgent::Order(order) => ToRoot::Done { rank, report: agent.obey(&order) },
+            ToAgent::Part { part, mover } => ToRoot::Ready { rank, error: agent.load(*part, mover) },
+            ToAgent::Carry(order) => ToRoot::Carried { rank, carried: agent.carry(&order) },
             // What this machine is made of, the engine sees itself.
             ToAgent::Heartbeat | ToAgent::Describe => continue,
             ToAgent::Leave { .. } => break,
@@ -123,24 +156,7 @@ impl Engine for Threads {
             let idle = !self.only.is_empty() && !self.only.contains(&rank);
             self.tell(rank, ToAgent::Setup(if idle { setup.idle() } else { setup.clone() }))?;
         }
-        let deadline = Instant::now() + PREPARE;
-        let mut ready = 0;
-        let mut refused = None;
-        while ready < world {
-            match self.from_agents.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(ToRoot::Ready { rank, error }) => {
-                    ready += 1;
-                    if let Some(reason) = error {
-                        refused.get_or_insert(TransportError::Memory { rank, bytes: setup.memory(), reason });
-                    }
-                }
-                Ok(_) => {}
-                Err(_) => {
-                    return Err(TransportError::Silent { missing: "?".to_owned(), world, seconds: PREPARE.as_secs() });
-                }
-            }
-        }
-        refused.map_or(Ok(()), Err)
+        self.all_ready(|_| setup.memory())
     }
 
     fn start(&mut self, round: &[Order]) -> Result<(), TransportError> {
@@ -154,15 +170,38 @@ impl Engine for Threads {
         Ok(())
     }
 
+    fn load(&mut self, work: &Work, mover: MoverKind) -> Result<(), TransportError> {
+        work.check(self.to_agents.len()).map_err(TransportError::Work)?;
+        for (rank, part) in work.parts.iter().enumerate() {
+            self.tell(rank, ToAgent::Part { part: Box::new(part.clone()), mover })?;
+        }
+        self.work = Some(work.clone());
+        self.all_ready(|rank| work.parts.get(rank).map_or(0, |part| part.memory))
+    }
+
+    fn carry(&mut self, order: &Carry) -> Result<(), TransportError> {
+        let work = self.work.take().ok_or_else(|| TransportError::Work("nothing was loaded".to_owned()))?;
+        self.gathering = Some(Gathering::new(&work, *order));
+        for rank in work.ranks() {
+            let _ = self.tell(rank, ToAgent::Carry(*order));
+        }
+        Ok(())
+    }
+
     fn poll(&mut self, wait: Duration) -> Vec<Report> {
         let mut reports = Vec::new();
         match self.from_agents.recv_timeout(wait) {
             Ok(ToRoot::Done { rank, report }) => reports.extend(self.collector.report(rank, report)),
+            Ok(ToRoot::Carried { rank, carried }) => {
+                reports.extend(self.gathering.as_mut().and_then(|gathering| gathering.take(rank, carried)));
+            }
             Ok(ToRoot::Log { rank, lines }) => reports.extend(lines.into_iter().map(|line| Report::Log { rank, line })),
             Ok(ToRoot::Here(_) | ToRoot::Hardware { .. } | ToRoot::Ready { .. })
             | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }
         reports.extend(self.collector.overdue());
+        reports.extend(self.gathering.as_mut().map(Gathering::overdue).unwrap_or_default());
+        self.gathering.take_if(|gathering| gathering.is_over());
         reports
     }
 

@@ -5,6 +5,7 @@ use crate::session::Running;
 use crate::tui::feed::Mode;
 use crate::tui::form::Field;
 use crate::tui::keys::Action;
+use crate::tui::replay::ReplaySight;
 use crate::tui::state::{Popup, Tab};
 
 /// Actions that matter now, with a word for each.
@@ -86,9 +87,37 @@ pub fn actions(scene: &Scene<'_>) -> Vec<(Action, &'static str)> {
                 (Action::SamplesDown, "more"),
             ]);
         }
+        Tab::Replay if scene.ui.replay.sight == ReplaySight::Strategies => actions.extend([
+            (Action::Choose, "choose"),
+            (Action::Down, "next"),
+            (Action::LoadPlan, "load"),
+            (Action::ShowStrategies, "plans"),
+        ]),
+        Tab::Replay if scene.ui.replay.reel(scene.replays).is_some() => {
+            actions.extend([
+                (Action::ReplayPlay, "play"),
+                (Action::Right, "scrub"),
+                (Action::ReplayForward, "step"),
+                (Action::ShowBottleneck, "bottleneck"),
+                (Action::Down, "resource"),
+                (Action::NextPlan, "next plan"),
+                (Action::ComparePlans, "compare"),
+            ]);
+            if !recorded {
+                actions.push((Action::ExecutePlan, "execute"));
+            }
+            actions.extend([
+                (Action::LoadPlan, "load"),
+                (Action::ShowStrategies, "strategies"),
+                (Action::LightLinks, "links"),
+                (Action::Stretch, "stretch"),
+                (Action::ReplayFaster, "faster"),
+            ]);
+        }
+        Tab::Replay => actions.extend([(Action::LoadPlan, "load a plan"), (Action::ShowStrategies, "strategies")]),
         Tab::Session => actions.extend([(Action::Right, "next rank"), (Action::Up, "older"), (Action::SamplesDown, "facts")]),
     }
-    if recorded {
+    if recorded && scene.ui.tab != Tab::Replay {
         let play = [(Action::PlayPause, "play"), (Action::StepBack, "back"), (Action::StepForward, "forward"), (Action::Faster, "faster")];
         // In a recording, time comes first.
         actions.splice(0..0, play);

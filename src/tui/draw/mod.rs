@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! toposcope  NAME  8 ranks · 1 host · mpi            ● peer 0→1 64 MiB  ━━━╌╌╌  61 %   0:11 left   header::first_line
-//!  1 Topology  2 Sweep ▸3 Matrix  4 Fits  5 Fans  6 Findings 3  8 Session                                        ? help    header::tab_line
+//!  1 Topology  2 Sweep ▸3 Matrix  4 Fits  5 Fans  6 Findings 3  7 Replay  8 Session                              ? help    header::tab_line
 //! ╭ topology | sweep | matrix | fits | fans | session ──────────────╮╭ estimate | pair | fan | log ───────╮
 //! │                                                      ││                                    │   one file a tab
 //! ╰──────────────────────────────────────────────────────╯╰────────────────────────────────────╯
@@ -23,6 +23,7 @@ mod header;
 mod inspector;
 mod matrix;
 mod popup;
+mod replay;
 mod route;
 mod session;
 mod standout;
@@ -46,6 +47,7 @@ use super::form::Field;
 use super::keys::Action;
 use super::look::Look;
 use super::player::Player;
+use super::replay::{Lights, Replays};
 use super::state::{Tab, Ui};
 use super::view::View;
 use super::widgets;
@@ -64,6 +66,9 @@ pub struct Scene<'a> {
     pub fans: &'a Fans,
     pub fits: &'a Book,
     pub desk: &'a Desk,
+    pub replays: &'a Replays,
+    /// links that bytes of the replay pass
+    pub lights: &'a Lights,
     pub ui: &'a Ui,
     pub look: &'a Look,
     pub mode: Mode,
@@ -111,6 +116,15 @@ pub struct HitMap {
     pub findings: Vec<(Rect, usize)>,
     /// what is told of one, and its largest scroll
     pub detail: Option<(Rect, usize)>,
+    /// the timeline of a replay, and the seconds at its ends
+    pub timeline: Option<Rect>,
+    pub times: Option<(f64, f64)>,
+    /// resources of a replay
+    pub resources: Vec<(Rect, usize)>,
+    /// lines of the form of strategies, and the strategies after them
+    pub strategies: Vec<(Rect, usize)>,
+    /// who sends to whom, and the largest scroll
+    pub lanes: Option<(Rect, usize)>,
     /// words that stand for a key
     pub actions: Vec<(Rect, Action)>,
     /// list of samples, and its largest scroll
@@ -145,6 +159,7 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect) -> HitMap {
         Tab::Fits => fits::draw(scene, buf, body, &mut hits),
         Tab::Fans => fans::draw(scene, buf, body, &mut hits),
         Tab::Findings => findings::draw(scene, buf, body, &mut hits),
+        Tab::Replay => replay::draw(scene, buf, body, &mut hits),
         Tab::Session => session::draw(scene, buf, body, &mut hits),
     }
     header::last_line(scene, buf, row(area.height - 1));

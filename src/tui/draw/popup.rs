@@ -37,10 +37,11 @@ fn help_lines(look: &Look) -> Vec<Line<'static>> {
         (Context::Fits, "Fits tab"),
         (Context::Fans, "Fans tab"),
         (Context::Findings, "Findings tab"),
+        (Context::Replay, "Replay tab"),
         (Context::Recorded, "recorded session"),
     ] {
         lines.push(Line::from(span(heading, look.title())));
-        for &action in Action::ALL.iter().filter(|action| action.context() == context && exists(**action)) {
+        for &action in Action::ALL.iter().filter(|action| action.context() == context) {
             let keys = look.all_keys_of(action);
             lines.push(Line::from(vec![span(format!("  {} ", left(&keys, 20)), look.key()), span(action.doc(), look.text())]));
         }
@@ -56,11 +57,6 @@ fn help_lines(look: &Look) -> Vec<Line<'static>> {
         lines.push(Line::from(vec![span(format!("  {} ", left(what, 20)), look.key()), span(does, look.text())]));
     }
     lines
-}
-
-/// False for what this version has a key for, but no tab.
-const fn exists(action: Action) -> bool {
-    !matches!(action, Action::Tab7)
 }
 
 fn help(look: &Look, buf: &mut Buffer, area: Rect, scroll: usize, hits: &mut HitMap) {
@@ -84,6 +80,10 @@ fn confirm(look: &Look, buf: &mut Buffer, area: Rect, ask: Ask) {
             ("leave?", "A sweep is running. Leaving ends it; what is measured stays in the session, and --resume goes on from there.")
         }
         Ask::Abort => ("abort the sweep?", "What is measured stays in the session; the rest is not measured."),
+        Ask::Execute => (
+            "run this plan?",
+            "Its bytes are moved between the ranks of this job, once to warm up and then timed, and compared. A sweep waits for it.",
+        ),
     };
     let lines = wrap(text, 50);
     let area = middle(area, 54, lines.len() as u16 + 5);

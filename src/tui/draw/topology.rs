@@ -1,5 +1,7 @@
 //! The Topology tab: hosts and devices, what is at fault, and beside them the selected pair's route or the path classes.
 
+use std::collections::HashMap;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -12,7 +14,7 @@ use crate::tui::findings::mark;
 use crate::tui::insight::Way;
 use crate::tui::keys::Action;
 use crate::tui::view::Rates;
-use crate::units::{format_ranks, plain};
+use crate::units::{format_ranks, format_seconds, plain};
 
 /// Columns of ranks, of a share, and of both where there is little room.
 const RANKS: (usize, usize) = (6, 5);
@@ -123,7 +125,8 @@ fn tree(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
         Line::from(spans)
     } else {
         let hosts = scene.model.header.topology.hardware.len();
-        let parts = ["topology".to_owned(), format!(" · {}", super::text::count(hosts, "host"))];
+        let mut parts = vec!["topology".to_owned(), format!(" · {}", super::text::count(hosts, "host"))];
+        parts.extend(lit_by(scene));
         Line::from(span(fit(&parts, room), look.title()))
     };
     let inner = panel(buf, area, look, &title);
@@ -150,15 +153,38 @@ fn tree(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
         let (host, hop) = finding.hop.as_ref()?;
         Some((atlas.tree.of_hop(topology, host, hop)?, format!("{} finding {}", mark(finding.severity), at + 1)))
     });
+    let lights = lights(scene);
     let total = atlas.rows().len();
     let first = ui.at.saturating_sub(rows / 2).min(total.saturating_sub(rows));
     for (y, row) in (1_u16..).zip((first..total).take(rows)) {
         let Some((node, found)) = atlas.at(row) else { break };
         let open = ui.is_open(&atlas.tree, node);
-        let lit = lit.as_ref().filter(|(of, _)| *of == node).map(|(_, text)| text.as_str());
+        let passing = lights.get(&node).map(|rate| format!("▶ {}", rates(scene).text(*rate)));
+        let lit = lit.as_ref().filter(|(of, _)| *of == node).map(|(_, text)| text.as_str()).or(passing.as_deref());
         put(buf, inner, y, &line(scene, found, (open, row == ui.at), lit, &columns));
         hits.tree_rows.push((Rect { y: inner.y + y, height: 1, ..inner }, row));
     }
+}
+
+/// Which plan lights the links, and at what time of it.
+fn lit_by(scene: &Scene<'_>) -> Option<String> {
+    let panel = &scene.ui.replay;
+    let reel = panel.reel(scene.replays).filter(|_| panel.lit)?;
+    Some(format!(" · {} at {}", plain(&reel.traffic.name), format_seconds(panel.head(reel))))
+}
+
+/// Bytes per second that pass at the play head, by the line that shows them: what is folded away is seen at what hides it.
+fn lights(scene: &Scene<'_>) -> HashMap<u32, f64> {
+    let mut lights: HashMap<u32, f64> = HashMap::new();
+    if !scene.ui.replay.lit {
+        return lights;
+    }
+    for (node, rate) in scene.lights.rates() {
+        let hidden_by = scene.atlas.tree.above(node).skip(1).filter(|&above| !scene.ui.topology.is_open(&scene.atlas.tree, above));
+        let most = lights.entry(hidden_by.last().unwrap_or(node)).or_default();
+        *most = most.max(rate);
+    }
+    lights
 }
 
 /// The unit of every bandwidth on this tab.

@@ -15,6 +15,8 @@ pub enum Context {
     Findings,
     /// the Topology tab
     Topology,
+    /// the Replay tab
+    Replay,
     /// a recorded session, with its time slider
     Recorded,
 }
@@ -114,6 +116,21 @@ actions! {
     RouteTo "route_to" Topology "The pair ends at the rank here"
     TurnRoute "turn_route" Topology "The pair the other way round"
     Find "find" Topology "Find a rank, a host or a device"
+    ReplayPlay "replay_play" Replay "Play the plan, or stop"
+    ReplayBack "replay_back" Replay "To where a flow last began or ended"
+    ReplayForward "replay_forward" Replay "To where a flow next begins or ends"
+    ReplayFaster "replay_faster" Replay "Play the plan faster"
+    ReplaySlower "replay_slower" Replay "Play the plan slower"
+    ShowBottleneck "show_bottleneck" Replay "Go to where the bottleneck is fullest"
+    Stretch "stretch" Replay "Stretch the time around the play head"
+    Shrink "shrink" Replay "Show more of the time"
+    NextPlan "next_plan" Replay "Next plan"
+    ComparePlans "compare_plans" Replay "Another plan beside this one, or none"
+    LightLinks "light_links" Replay "Go to the Topology, the links lit that bytes pass"
+    ShowStrategies "show_strategies" Replay "Strategies of this machine, or the plans"
+    Choose "choose" Replay "Change this line, or look at this strategy"
+    ExecutePlan "execute_plan" Replay "Run the plan on the ranks, and compare"
+    LoadPlan "load_plan" Replay "Read a plan's file"
     PlayPause "play_pause" Recorded "Play, or stop"
     StepBack "step_back" Recorded "To before the last probe"
     StepForward "step_forward" Recorded "To after the next probe"

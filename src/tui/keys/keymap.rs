@@ -59,9 +59,18 @@ impl Keymap {
 
     /// What a key asks for where no context has its own use of it: everywhere, or else in the first context that binds it.
     pub fn action(&self, event: KeyEvent) -> Option<Action> {
-        [Context::Matrix, Context::Sweep, Context::Fits, Context::Fans, Context::Findings, Context::Topology, Context::Recorded]
-            .into_iter()
-            .fold(self.action_in(Context::Everywhere, event), |found, context| found.or_else(|| self.action_in(context, event)))
+        [
+            Context::Matrix,
+            Context::Sweep,
+            Context::Fits,
+            Context::Fans,
+            Context::Findings,
+            Context::Topology,
+            Context::Replay,
+            Context::Recorded,
+        ]
+        .into_iter()
+        .fold(self.action_in(Context::Everywhere, event), |found, context| found.or_else(|| self.action_in(context, event)))
     }
 
     /// The keys of an action, for help and hints.

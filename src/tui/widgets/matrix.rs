@@ -34,7 +34,7 @@ use crate::tui::theme::Theme;
 
 use layout::{Groups, Kind, Layout};
 use paint::Painter;
-pub(super) use paint::color;
+pub(in crate::tui) use paint::color;
 
 /// How much of a matrix is seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

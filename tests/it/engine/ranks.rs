@@ -23,7 +23,7 @@ const RANKS: usize = 4;
 /// What rank 0 does with its engine.
 type Scenario = fn(Box<mpi::Mpi>);
 
-const SCENARIOS: [(&str, Scenario); 6] = [
+const SCENARIOS: [(&str, Scenario); 9] = [
     ("every pattern", |mut engine| {
         super::every_pattern(engine.as_mut());
         engine.finish();
@@ -36,6 +36,12 @@ const SCENARIOS: [(&str, Scenario); 6] = [
     ("rounds in trouble", rounds_in_trouble),
     ("spoiled", spoiled),
     ("group", group),
+    ("every work", |mut engine| {
+        super::works::every_work(engine.as_mut());
+        engine.finish();
+    }),
+    ("a group's work", |engine| super::works::group(engine).finish()),
+    ("a work without a rank", super::works::stopped),
 ];
 
 #[test]
@@ -99,6 +105,21 @@ fn a_spoiled_transfer_is_found_and_named() {
 #[test]
 fn a_group_is_measured_and_the_others_sleep_without_buffers() {
     job("group");
+}
+
+#[test]
+fn every_work_is_carried_with_every_mover_and_wrong_bytes_are_found() {
+    job("every work");
+}
+
+#[test]
+fn a_group_carries_a_work() {
+    job("a group's work");
+}
+
+#[test]
+fn a_rank_that_stops_in_a_work_is_told_in_time() {
+    job("a work without a rank");
 }
 
 fn pid(engine: &dyn Engine, rank: usize) -> u32 {

@@ -80,6 +80,22 @@ impl Many {
         landing: &mut Arena,
         mut each: impl FnMut(usize, Side),
     ) -> Result<(), Refused> {
+        self.found(|flow, side| {
+            let arena = if side == Side::Out { &mut *outgoing } else { &mut *landing };
+            arena.lent -= 1;
+            each(flow, side);
+        })
+    }
+
+    /// The same where all refer to one arena.
+    pub(in crate::transport::mpi) fn test_one(&mut self, arena: &mut Arena, mut each: impl FnMut(usize, Side)) -> Result<(), Refused> {
+        self.found(|flow, side| {
+            arena.lent -= 1;
+            each(flow, side);
+        })
+    }
+
+    fn found(&mut self, mut each: impl FnMut(usize, Side)) -> Result<(), Refused> {
         if self.requests.is_empty() {
             return Ok(());
         }
@@ -100,8 +116,6 @@ impl Many {
         for at in done.iter().rev().filter_map(|&at| usize::try_from(at).ok()).filter(|&at| at < count) {
             self.requests.swap_remove(at);
             let (flow, side) = self.of.swap_remove(at);
-            let arena = if side == Side::Out { &mut *outgoing } else { &mut *landing };
-            arena.lent -= 1;
             each(flow, side);
         }
         Ok(())
@@ -111,6 +125,14 @@ impl Many {
     pub(in crate::transport::mpi) fn give_up(&mut self, outgoing: &mut Arena, landing: &mut Arena) {
         for (request, (_, side)) in self.requests.drain(..).zip(self.of.drain(..)) {
             let arena = if side == Side::Out { &mut *outgoing } else { &mut *landing };
+            arena.stale.extend(withdrawn(request, side == Side::In));
+            arena.lent -= 1;
+        }
+    }
+
+    /// The same where all refer to one arena.
+    pub(in crate::transport::mpi) fn give_up_one(&mut self, arena: &mut Arena) {
+        for (request, (_, side)) in self.requests.drain(..).zip(self.of.drain(..)) {
             arena.stale.extend(withdrawn(request, side == Side::In));
             arena.lent -= 1;
         }

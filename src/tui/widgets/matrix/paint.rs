@@ -205,7 +205,7 @@ pub(super) fn state_of(value: Value) -> State {
 }
 
 /// As ratatui says it.
-pub(in crate::tui::widgets) fn color(paint: Paint) -> Color {
+pub(in crate::tui) fn color(paint: Paint) -> Color {
     match paint {
         Paint::Rgb(Rgb(r, g, b)) => Color::Rgb(r, g, b),
         Paint::Index(index) if index < 16 => sixteen(index),

@@ -1,0 +1,234 @@
+//! Flows whose bytes are one row, or their own.
+
+use std::collections::HashMap;
+
+use super::memory::{Extents, Memory, append};
+use super::{SPACES, WorkError, assemble, possible, tells};
+use crate::plan::{Flow, Traffic};
+use crate::transport::work::{Content, Message, Part, Region, Role, SPACE, Share, Work};
+
+/// A message has at most this many bytes: MPI counts them in an int.
+const MOST: u64 = 1 << 30;
+/// Copies within a rank are made in pieces of at most this many bytes, so that it looks after what comes in.
+const PIECE: u64 = 1 << 20;
+
+/// Bytes from where: of the rank's own, or brought by a flow.
+#[derive(Debug, Clone, Copy)]
+struct Source {
+    start: u64,
+    end: u64,
+    by: Option<usize>,
+}
+
+pub(super) fn work(traffic: &Traffic, world: usize) -> Result<Work, WorkError> {
+    possible(traffic, world)?;
+    let flows = &traffic.flows;
+    if flows.len() as u64 >= SPACES {
+        return Err(WorkError::TooMany { count: flows.len(), what: "flows", most: SPACES });
+    }
+    let addresses: Vec<u64> = flows.iter().enumerate().map(address).collect::<Result<_, _>>()?;
+    let range = |number: usize| (addresses[number], addresses[number] + flows[number].bytes);
+    let mut into: Vec<Vec<usize>> = vec![Vec::new(); world];
+    for (number, flow) in flows.iter().enumerate() {
+        into[flow.to].push(number);
+    }
+    // What a rank receives twice lies apart, each time.
+    let mut apart = vec![false; flows.len()];
+    for own in &into {
+        let mut sorted: Vec<usize> = own.iter().copied().filter(|&number| flows[number].bytes > 0).collect();
+        sorted.sort_by_key(|&number| (range(number).0, number));
+        let mut end = 0;
+        for number in sorted {
+            apart[number] = range(number).0 < end;
+            if !apart[number] {
+                end = range(number).1;
+            }
+        }
+    }
+    let mut order = Order::new(traffic);
+    let sources: Vec<Vec<Source>> =
+        flows.iter().enumerate().map(|(number, flow)| order.sources(number, &into[flow.from], &range)).collect();
+
+    let mut memories: Vec<Memory> = (0..world).map(|_| Memory::default()).collect();
+    let mut parts = vec![Part::default(); world];
+    let mut held = Vec::with_capacity(world);
+    let mut landed = Vec::with_capacity(world);
+    let mut own_place: HashMap<usize, u64> = HashMap::new();
+    let mut ranges_of: Vec<Vec<(u64, u64)>> = vec![Vec::new(); world];
+    for (flow, sources) in flows.iter().zip(&sources) {
+        ranges_of[flow.from].extend(sources.iter().filter(|source| source.by.is_none()).map(|source| (source.start, source.end)));
+    }
+    for (rank, ranges) in ranges_of.into_iter().enumerate() {
+        let memory = &mut memories[rank];
+        let extents = Extents::new(ranges, memory);
+        let content = |(at, address, bytes)| Content { region: Region::packed(at, bytes), address: Region::packed(address, bytes) };
+        parts[rank].content = extents.all().map(content).collect();
+        parts[rank].held = memory.size();
+        held.push(extents);
+        let together = into[rank].iter().filter(|&&number| !apart[number]).map(|&number| range(number));
+        landed.push(Extents::new(together.collect(), memory));
+        for &number in into[rank].iter().filter(|&&number| apart[number]) {
+            own_place.insert(number, memory.take(flows[number].bytes));
+        }
+    }
+    let place = |number: usize, at: u64| match own_place.get(&number) {
+        Some(own) => own + (at - addresses[number]),
+        None => landed[flows[number].to].locate(at),
+    };
+
+    let tell = tells(traffic);
+    let mut twins: HashMap<(usize, usize), u32> = HashMap::new();
+    for (number, flow) in flows.iter().enumerate() {
+        let copy = flow.from == flow.to;
+        let pieces = u64::from(flow.messages).max(flow.bytes.div_ceil(if copy { PIECE } else { MOST }));
+        let cut = |piece: u64| addresses[number] + (u128::from(flow.bytes) * u128::from(piece) / u128::from(pieces)) as u64;
+        let twin = twins.entry((flow.from, flow.to)).or_default();
+        let share = |role, peer| Share {
+            flow: number,
+            stage: flow.stage,
+            role,
+            peer,
+            tag: if copy { 0 } else { *twin },
+            after: if role == Role::Receive { Vec::new() } else { flow.after.clone() },
+            tell: if role == Role::Send { Vec::new() } else { tell[number].clone() },
+            arena: 0,
+            messages: Vec::new(),
+        };
+        let (mut send, mut receive) = (share(Role::Send, flow.to), share(Role::Receive, flow.from));
+        for (start, end) in (0..pieces).map(|piece| (cut(piece), cut(piece + 1))) {
+            let mut regions = Vec::new();
+            for source in &sources[number] {
+                let (first, last) = (source.start.max(start), source.end.min(end));
+                if first < last {
+                    let at = source.by.map_or_else(|| held[flow.from].locate(first), |by| place(by, first));
+                    append(&mut regions, at, last - first);
+                }
+            }
+            let bytes = end - start;
+            let mut target = Vec::new();
+            append(&mut target, place(number, start), bytes);
+            let expected = vec![Region::packed(start, bytes)];
+            let staged = bytes > 0 && (regions.len() > 1 || flow.staged.packs > 0);
+            send.messages.push(Message { bytes, regions, staged, ..Message::default() });
+            receive.messages.push(Message {
+                bytes,
+                regions: target,
+                staged: bytes > 0 && flow.staged.unpacks > 0,
+                expected,
+                ..Message::default()
+            });
+        }
+        if copy {
+            for (out, target) in send.messages.iter_mut().zip(receive.messages) {
+                (out.into, out.expected, out.staged) = (target.regions, target.expected, false);
+            }
+            (send.role, send.tell) = (Role::Copy, receive.tell);
+            parts[flow.from].shares.push(send);
+            continue;
+        }
+        *twin += 1;
+        settle(&mut send, &mut receive, &mut memories);
+        parts[flow.from].shares.push(send);
+        parts[flow.to].shares.push(receive);
+    }
+    for (part, memory) in parts.iter_mut().zip(&memories) {
+        part.memory = memory.size();
+    }
+    Ok(assemble(traffic, parts))
+}
+
+/// Arenas for both sides of a flow, and where its messages land. (Memory is taken last, behind what is held and what arrives.)
+pub(super) fn settle(send: &mut Share, receive: &mut Share, memories: &mut [Memory]) {
+    let (from, to) = (receive.peer, send.peer);
+    for (share, rank) in [(&mut *send, from), (&mut *receive, to)] {
+        let staged = share.messages.iter().filter(|message| message.staged).map(|message| message.bytes).max();
+        share.arena = staged.map_or(memories[rank].size(), |bytes| memories[rank].take(bytes));
+    }
+    for (out, into) in send.messages.iter_mut().zip(&receive.messages) {
+        let place = if into.staged { receive.arena } else { into.regions.first().map_or(0, |region| region.at) };
+        (out.lands, out.lands_staged) = (place, into.staged);
+    }
+}
+
+/// Where a flow's bytes have their addresses.
+fn address((number, flow): (usize, &Flow)) -> Result<u64, WorkError> {
+    let wrong = |what: String| Err(WorkError::Flow { flow: number, what });
+    let start = flow.offset.unwrap_or(0);
+    match start.checked_add(flow.bytes) {
+        Some(end) if end <= SPACE => Ok(flow.offset.unwrap_or((number as u64 + 1) * SPACE)),
+        _ => wrong(format!("{} bytes from {start} on reach beyond {SPACE} bytes", flow.bytes)),
+    }
+}
+
+/// Which flows are complete before others begin.
+struct Order<'a> {
+    traffic: &'a Traffic,
+    /// of each stage: flows of stages below are complete before it begins
+    gates: Vec<usize>,
+    /// flows before the one that is asked about, marked with its number + 1
+    before: Vec<usize>,
+    stack: Vec<usize>,
+}
+
+impl<'a> Order<'a> {
+    fn new(traffic: &'a Traffic) -> Self {
+        let mut gate = 0;
+        let gates = traffic.stages.iter().enumerate().map(|(stage, of)| {
+            if of.waits {
+                gate = stage;
+            }
+            gate
+        });
+        Self { traffic, gates: gates.collect(), before: vec![0; traffic.flows.len()], stack: Vec::new() }
+    }
+
+    /// Mark all that is complete before a flow by what it waits for.
+    fn mark(&mut self, number: usize) {
+        let flows = &self.traffic.flows;
+        self.stack.extend(&flows[number].after);
+        while let Some(at) = self.stack.pop() {
+            if self.before[at] != number + 1 {
+                self.before[at] = number + 1;
+                self.stack.extend(&flows[at].after);
+            }
+        }
+    }
+
+    /// Where a flow's bytes come from, in their order: what flows into its sender (`into`) have brought, and else what that holds.
+    fn sources(&mut self, number: usize, into: &[usize], range: &impl Fn(usize) -> (u64, u64)) -> Vec<Source> {
+        let (start, end) = range(number);
+        let flows = &self.traffic.flows;
+        let mut found: Vec<Source> = Vec::new();
+        let mut left = vec![(start, end)];
+        let mut marked = false;
+        let gate = self.gates[flows[number].stage];
+        for &by in into.iter().take_while(|&&by| by < number) {
+            let (first, last) = range(by);
+            if last <= start || first >= end {
+                continue;
+            }
+            if flows[by].stage >= gate {
+                if !std::mem::replace(&mut marked, true) {
+                    self.mark(number);
+                }
+                if self.before[by] != number + 1 {
+                    continue;
+                }
+            }
+            let mut rest = Vec::with_capacity(left.len() + 1);
+            for (from, to) in left {
+                let (low, high) = (from.max(first), to.min(last));
+                if low >= high {
+                    rest.push((from, to));
+                    continue;
+                }
+                found.push(Source { start: low, end: high, by: Some(by) });
+                rest.extend([(from, low), (high, to)].into_iter().filter(|(from, to)| from < to));
+            }
+            left = rest;
+        }
+        found.extend(left.into_iter().map(|(start, end)| Source { start, end, by: None }));
+        found.sort_by_key(|source| source.start);
+        found
+    }
+}

@@ -1,0 +1,126 @@
+//! Beside the timeline: which ranks send to which at the play head, what the chosen resource is loaded by, and what to doubt.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use crate::ramp::{Map, Ramp};
+use crate::tui::draw::Scene;
+use crate::tui::draw::text::{left, panel, put, right, span, wrap};
+use crate::tui::replay::Reel;
+use crate::tui::widgets::matrix::color;
+use crate::units::{format_seconds, format_size, plain};
+
+/// Ranks of which each has a row.
+const MOST: usize = 20;
+
+/// Draw the panels.
+pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, reel: &Reel) {
+    let ranks = reel.traffic.ranks;
+    let rows = if ranks <= MOST { ranks as u16 + 4 } else { 0 }.min(area.height / 2);
+    if rows > 4 {
+        matrix(scene, buf, Rect { height: rows, ..area }, reel);
+    }
+    facts(scene, buf, Rect { y: area.y + rows, height: area.height - rows, ..area }, reel);
+}
+
+/// Who sends to whom at the play head; row sends.
+fn matrix(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, reel: &Reel) {
+    let look = scene.look;
+    let head = scene.ui.replay.head(reel);
+    let title = format!("who sends to whom at {}", format_seconds(head));
+    let inner = panel(buf, area, look, &Line::from(span(title, look.title())));
+    let rates = reel.rates(head);
+    let most = rates.values().copied().fold(0.0, f64::max);
+    let ranks = reel.traffic.ranks;
+    let head: String = (0..ranks).map(|rank| right(&(rank % 100).to_string(), 2)).collect();
+    put(buf, inner, 0, &Line::from(span(format!(" to   {head}"), look.dim())));
+    let ramp = Ramp::new(Map::Sequential, look.theme.level());
+    let mut cells = vec![None; ranks * ranks];
+    for (&lane, &rate) in &rates {
+        if let Some(cell) = reel.lanes.get(lane).and_then(|lane| cells.get_mut(lane.from * ranks + lane.to)) {
+            *cell = Some(rate);
+        }
+    }
+    for (y, row) in (1..inner.height.saturating_sub(1)).zip(cells.chunks(ranks.max(1)).enumerate()) {
+        let (from, row) = row;
+        let mut spans = vec![span(format!("{} ", right(&from.to_string(), 5)), look.dim())];
+        for (to, rate) in row.iter().enumerate() {
+            spans.push(match rate {
+                Some(rate) if most > 0.0 => {
+                    // The slowest that passes is still seen.
+                    let shade = ramp.shade(0.35 + 0.65 * rate / most);
+                    let glyph = shade.glyph.map_or_else(|| "██".to_owned(), |glyph| glyph.to_string().repeat(2));
+                    span(glyph, Style::default().fg(color(shade.paint)))
+                }
+                _ => span(if from == to { " ╲" } else { " ·" }, look.dim()),
+            });
+        }
+        put(buf, inner, y, &Line::from(spans));
+    }
+    let most = if most > 0.0 { format!(" brightest {}", scene.view.rates().text(most)) } else { " no bytes pass".to_owned() };
+    put(buf, inner, inner.height.saturating_sub(1), &Line::from(span(most, look.dim())));
+}
+
+fn facts(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, reel: &Reel) {
+    let look = scene.look;
+    let replay = &reel.replay;
+    let number = scene.ui.replay.resource.or(replay.bottleneck.resource);
+    let Some(load) = number.and_then(|number| replay.resources.get(number)) else {
+        let inner = panel(buf, area, look, &Line::from(span("what binds", look.title())));
+        let mut y = 0;
+        lines(buf, inner, &mut y, &replay.bottleneck.say, look.text());
+        warned(scene, buf, inner, y, reel);
+        return;
+    };
+    let room = usize::from(area.width).saturating_sub(4);
+    let title = super::cut(&plain(&load.resource.name), room);
+    let inner = panel(buf, area, look, &Line::from(span(title, look.title())));
+    let number = number.unwrap_or(0);
+    let mut y = 0;
+    let mut row = |name: &str, text: String, style: Style| {
+        put(buf, inner, y, &Line::from(vec![span(format!(" {}", left(name, 9)), look.dim()), span(text, style)]));
+        y += 1;
+    };
+    let head = scene.ui.replay.head(reel);
+    row("now", format!("{:.0} % full", reel.used(number, head) * 100.0), look.strong());
+    row("load", format!("{} of {}", format_seconds(load.busy), format_seconds(replay.seconds)), look.text());
+    row("bytes", format_size(load.bytes.max(0.0) as u64), look.text());
+    let full = reel.strips.get(number).map_or(0.0, |strip| strip.mean(0.0, replay.seconds));
+    row("over all", format!("{:.0} % full on average", full * 100.0), look.text());
+    let loaders = reel.loaders(number);
+    let all: f64 = loaders.iter().map(|&(_, bytes)| bytes as f64).sum();
+    y += 1;
+    put(buf, inner, y, &Line::from(span(format!(" loaded by {}", super::super::text::count(loaders.len(), "pair")), look.title())));
+    y += 1;
+    let warnings = replay.warnings.len() as u16 * 3;
+    let rows = usize::from(inner.height.saturating_sub(y + 1 + warnings));
+    for &(lane, bytes) in loaders.iter().take(rows) {
+        let Some(lane) = reel.lanes.get(lane as usize) else { continue };
+        let share = bytes as f64 / all.max(1.0);
+        let spans = vec![
+            span(format!(" {}", left(&format!("{}→{}", lane.from, lane.to), 9)), look.text()),
+            span(right(&format_size(bytes), 10), look.text()),
+            Span::raw("  "),
+            span(super::scale::bar(share, 12), look.bar()),
+            span(right(&format!("{:.0} %", share * 100.0), 6), look.dim()),
+        ];
+        put(buf, inner, y, &Line::from(spans));
+        y += 1;
+    }
+    warned(scene, buf, inner, y + 1, reel);
+}
+
+fn lines(buf: &mut Buffer, inner: Rect, y: &mut u16, text: &str, style: Style) {
+    for line in wrap(&plain(text), usize::from(inner.width).saturating_sub(2)) {
+        put(buf, inner, *y, &Line::from(span(format!(" {line}"), style)));
+        *y += 1;
+    }
+}
+
+fn warned(scene: &Scene<'_>, buf: &mut Buffer, inner: Rect, mut y: u16, reel: &Reel) {
+    for warning in &reel.replay.warnings {
+        lines(buf, inner, &mut y, &format!("▲ {}", warning.say), scene.look.warn());
+    }
+}

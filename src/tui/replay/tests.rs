@@ -1,0 +1,253 @@
+//! The Replay tab: keys and the mouse in, words and pictures out.
+
+use crossterm::event::{Event as Input, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+
+use crate::plan::Transfers;
+use crate::ramp::Level;
+use crate::session::{Command, Event, Record};
+use crate::tui::fixture::{app, boxed, frame, plans, press, rounds, shown, text, two_hosts};
+use crate::tui::keys::Key;
+use crate::tui::tests::styled;
+use crate::tui::{App, Effect, Mode, Tab};
+
+/// A screen on two hosts and three plans, the last of which was run.
+fn holding(level: Level) -> App {
+    let mut app = app(two_hosts(), Tab::Replay, level, Mode::Live);
+    app.replays.hold(plans());
+    frame(&mut app, 120, 40);
+    app
+}
+
+fn row<'a>(screen: &'a str, begins: &str) -> &'a str {
+    let own = |line: &&str| line.trim_start_matches(['│', ' ', '▌']).starts_with(begins);
+    screen.lines().find(own).unwrap_or_else(|| panic!("{begins}: {screen}"))
+}
+
+fn mouse(app: &mut App, kind: MouseEventKind, (column, row): (u16, u16)) {
+    app.input(&Input::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }));
+    frame(app, 120, 40);
+}
+
+#[test]
+fn the_first_glance_tells_what_binds_and_the_figures_are_told_beside_it() {
+    for (width, height) in [(60, 18), (80, 24), (120, 40), (200, 56)] {
+        let mut app = holding(Level::TrueColor);
+        let screen = text(&frame(&mut app, width, height));
+        let words = screen.replace("│\n│ ", " ");
+        for told in ["◀ bottleneck", "host0 nic0 out: 8 GiB over 16.4 GB/s = 0.52", "predicted 764 ms (741–795 ms)"] {
+            assert!(words.contains(told), "{width}: {told}: {screen}");
+        }
+        let bottleneck = row(&screen, "host0 nic0 out  ");
+        assert!(bottleneck.contains("100 %◀") && bottleneck.contains("█████"), "{screen}");
+        assert_eq!(screen.matches("%◀").count(), 1, "one is the bottleneck: {screen}");
+        if width >= 80 {
+            assert!(screen.contains("measured 775 ms, 1.3 % longer (5 runs)"), "{screen}");
+        }
+        if width >= 120 {
+            assert!(row(&screen, "relay 0→8").contains("524 ms   538 ms"), "{screen}");
+        }
+    }
+}
+
+#[test]
+fn keys_move_the_play_head_by_columns_and_steps_and_to_the_bottleneck() {
+    let mut app = holding(Level::TrueColor);
+    let at = |app: &App| app.ui.replay.head;
+    assert_eq!(at(&app), None, "it begins where the bottleneck is fullest");
+    assert!(shown(&mut app).contains("▼262 ms"));
+    press(&mut app, "end");
+    assert!(row(&shown(&mut app), "gpu8 send").contains(" 100 %"), "{}", shown(&mut app));
+    press(&mut app, "left");
+    let before = at(&app).unwrap();
+    assert!(before < 0.7646 && before > 0.74, "{before}");
+    press(&mut app, "home . .");
+    // The relay's flow begins after its latency and ends with the first stage.
+    assert!((at(&app).unwrap() - 0.5238).abs() < 1e-3, "{:?}", at(&app));
+    press(&mut app, ",");
+    assert!((at(&app).unwrap() - 40e-6).abs() < 1e-9, "{:?}", at(&app));
+    press(&mut app, ", , ,");
+    assert_eq!(at(&app), Some(0.0));
+    assert!(row(&shown(&mut app), "host0 nic0 out  ").contains(" 0 %"));
+    press(&mut app, "b");
+    assert_eq!((at(&app), app.ui.replay.resource), (None, Some(0)));
+    let screen = shown(&mut app);
+    assert!(screen.contains("bottleneck: host0 nic0 out") && row(&screen, "host0 nic0 out  ").contains("100 %"), "{screen}");
+}
+
+#[test]
+fn playing_moves_the_head_and_stops_at_the_end() {
+    let mut app = holding(Level::TrueColor);
+    press(&mut app, "space");
+    assert!(app.lively() && app.ui.replay.head == Some(0.0), "from the beginning, if no time was chosen");
+    assert!(app.tick(2.0));
+    let slow = app.ui.replay.head.unwrap();
+    assert!((slow - 0.2 * 0.7646).abs() < 1e-3, "a tenth of it a second: {slow}");
+    press(&mut app, ">");
+    app.tick(1.0);
+    assert!((app.ui.replay.head.unwrap() - slow - 0.2 * 0.7646).abs() < 1e-3);
+    press(&mut app, "space");
+    assert!(!app.lively() && !app.tick(1.0));
+    press(&mut app, "space");
+    app.tick(100.0);
+    assert!(!app.ui.replay.playing && app.ui.replay.head.unwrap() > 0.764);
+    press(&mut app, "space");
+    assert_eq!(app.ui.replay.head, Some(0.0), "from the beginning again");
+}
+
+#[test]
+fn the_mouse_scrubs_and_chooses_whose_flows_are_shown() {
+    let mut app = holding(Level::TrueColor);
+    let line = app.hits.timeline.unwrap();
+    let down = MouseEventKind::Down(MouseButton::Left);
+    mouse(&mut app, down, (line.x, line.y + 2));
+    assert_eq!(app.ui.replay.head, Some(0.0));
+    mouse(&mut app, MouseEventKind::Drag(MouseButton::Left), (line.right() - 1, line.y + 2));
+    assert!(app.ui.replay.head.unwrap() > 0.76);
+    let (area, number) = app.hits.resources[2];
+    mouse(&mut app, down, (area.x + 3, area.y));
+    assert_eq!(app.ui.replay.resource, Some(number));
+    let screen = shown(&mut app);
+    assert!(screen.contains("▌gpu8 send") && screen.contains("its flows"), "{screen}");
+    assert!(!screen.contains("│ 0→8") && screen.contains("│ 8→15"), "only those that load it: {screen}");
+    mouse(&mut app, down, (area.x + 3, area.y));
+    assert_eq!(app.ui.replay.resource, None, "a second click lets go");
+    mouse(&mut app, MouseEventKind::ScrollDown, (area.x + 3, area.y));
+    assert_eq!(app.ui.replay.resource, Some(0));
+    let tab = app.hits.tabs.iter().find(|(_, tab)| *tab == Tab::Matrix).map(|(area, _)| (area.x, area.y)).unwrap();
+    mouse(&mut app, down, tab);
+    mouse(&mut app, down, (line.x + 5, line.y + 2));
+    assert!(app.ui.replay.head.unwrap() > 0.76, "no timeline on another tab");
+}
+
+#[test]
+fn two_plans_stand_on_the_same_time_and_their_difference_is_told() {
+    let mut app = holding(Level::TrueColor);
+    press(&mut app, "c c");
+    let screen = shown(&mut app);
+    for told in ["sharded is 1.38 × faster than relay", "both move 64 GiB", "relay  predicted 764 ms", "sharded  predicted 554 ms"] {
+        assert!(screen.contains(told), "{told}: {screen}");
+    }
+    // The same stage ends at the same column in both.
+    let ends = |begins: &str| row(&screen, begins).chars().collect::<Vec<_>>().iter().rposition(|c| matches!(c, '━' | '┝')).unwrap();
+    let (relay, sharded) = (ends("relay 0→8"), ends("shards 0-7"));
+    assert!(relay.abs_diff(sharded) <= 1, "{screen}");
+    press(&mut app, "p");
+    assert!(app.ui.replay.at != app.ui.replay.other.unwrap_or(9));
+    press(&mut app, "esc");
+    assert_eq!(app.ui.replay.other, None);
+}
+
+#[test]
+fn a_plan_is_run_only_when_the_question_is_answered() {
+    let mut app = holding(Level::TrueColor);
+    assert_eq!(press(&mut app, "e"), Effect::Nothing);
+    assert!(shown(&mut app).contains("run this plan?"));
+    assert_eq!(press(&mut app, "n"), Effect::Nothing);
+    press(&mut app, "e");
+    let Effect::Send(Command::Execute { name, transfers: Transfers::Traffic(traffic), repeats }) = press(&mut app, "y") else {
+        panic!("no command")
+    };
+    assert_eq!((name.as_str(), traffic.flows.len()), ("relay", 8));
+    assert!(repeats > 1);
+    app.take(vec![Record { t: 99.0, event: Event::ExecutionStarted { name: "relay".to_owned() } }]);
+    assert!(shown(&mut app).contains("running …"));
+    assert_eq!(press(&mut app, "e"), Effect::Nothing);
+    assert!(shown(&mut app).contains("relay is running: wait for it"));
+    // A smaller job, and a recorded one.
+    for (session, mode, why) in [(boxed(), Mode::Live, "of 16 ranks, the job has 8"), (two_hosts(), Mode::Recorded, "was recorded")] {
+        let mut app = crate::tui::fixture::app(session, Tab::Replay, Level::TrueColor, mode);
+        app.replays.hold(plans());
+        frame(&mut app, 120, 40);
+        press(&mut app, "e");
+        assert!(app.ui.popups.is_empty() && shown(&mut app).contains(why), "{}", shown(&mut app));
+    }
+}
+
+#[test]
+fn a_path_that_is_typed_is_read() {
+    let mut app = app(two_hosts(), Tab::Replay, Level::TrueColor, Mode::Live);
+    assert!(shown(&mut app).contains("no plan is loaded"), "{}", shown(&mut app));
+    press(&mut app, "o");
+    for c in "my plan.json".chars() {
+        let key: Key = if c == ' ' { "space".parse().unwrap() } else { c.to_string().parse().unwrap() };
+        app.input(&Input::Key(KeyEvent::from(key)));
+    }
+    assert!(shown(&mut app).contains("plan file my plan.json"), "{}", shown(&mut app));
+    assert_eq!(press(&mut app, "enter"), Effect::Send(Command::LoadPlan { path: "my plan.json".into() }));
+    assert_eq!(press(&mut app, "o enter"), Effect::Nothing);
+}
+
+#[test]
+fn a_thousand_rounds_are_shown_stretched_and_stepped_through() {
+    let mut app = app(two_hosts(), Tab::Replay, Level::TrueColor, Mode::Live);
+    app.replays.hold(vec![rounds(4, 1000)]);
+    let screen = shown(&mut app);
+    assert!(screen.contains("stage ") && screen.contains("of 1,000") && screen.contains("1,000 ×"), "{screen}");
+    press(&mut app, "home z z z");
+    let screen = shown(&mut app);
+    assert!(screen.contains("64 ×") && screen.contains("1/1000 round 0"), "{screen}");
+    press(&mut app, "end");
+    assert!(shown(&mut app).contains("1000/1000 round 999"), "{}", shown(&mut app));
+    press(&mut app, "Z Z Z Z");
+    assert_eq!(app.ui.replay.zoom, 0);
+}
+
+#[test]
+fn links_are_lit_as_bytes_pass() {
+    let mut app = app(boxed(), Tab::Replay, Level::TrueColor, Mode::Live);
+    let mut own = plans().remove(2);
+    // The same between ranks of one host.
+    for flow in &mut own.traffic.flows {
+        (flow.from, flow.to) = (flow.from % 8, (flow.to + 1) % 8);
+    }
+    own.traffic.ranks = 8;
+    let replay = own.replay.clone();
+    app.replays.hold(vec![crate::tui::replay::Reel::new(own.traffic, replay)]);
+    frame(&mut app, 120, 40);
+    press(&mut app, "r");
+    assert_eq!(app.ui.tab, Tab::Topology);
+    let screen = text(&frame(&mut app, 200, 56));
+    let lit = |name: &str| screen.lines().any(|line| line.contains(name) && line.contains("▶ 16.4 GB/s"));
+    assert!(lit("GPU 0") && lit("GPU 1") && !lit("GPU 5"), "{screen}");
+    assert!(screen.contains("relay at 262 ms"), "{screen}");
+    press(&mut app, "esc");
+    assert!(!text(&frame(&mut app, 200, 56)).contains("▶ 16.4"));
+}
+
+#[test]
+fn replays_look_as_they_did() {
+    let sizes = [(60, 18), (80, 24), (120, 40), (200, 56)];
+    for (name, keys) in [("replay", ""), ("replay-chosen", "j j j"), ("replay-compared", "c c home l l l l l l l l")] {
+        for ((width, height), level) in
+            sizes.into_iter().flat_map(|size| [Level::TrueColor, Level::Ansi256, Level::Ansi16, Level::None].map(|level| (size, level)))
+        {
+            if level != Level::TrueColor && (width != 80 || name != "replay") {
+                continue;
+            }
+            let mut app = holding(level);
+            press(&mut app, keys);
+            insta::assert_snapshot!(format!("{name}-{width}x{height}-{level:?}"), styled(&frame(&mut app, width, height)));
+        }
+    }
+}
+
+/// `PICTURES=/tmp/p cargo test --lib replay_pictures -- --ignored`, then `rsvg-convert`.
+#[test]
+#[ignore = "writes pictures for a person to look at"]
+fn replay_pictures() {
+    let folder = std::env::var("PICTURES").unwrap();
+    for (name, keys) in [("plain", ""), ("chosen", "j j j"), ("compared", "c c"), ("warned", "p p"), ("asked", "e"), ("rounds", "")] {
+        for ((width, height), level) in
+            [(80, 24), (120, 40), (200, 56)].into_iter().flat_map(|size| [Level::TrueColor, Level::None].map(|level| (size, level)))
+        {
+            let mut app = holding(level);
+            if name == "rounds" {
+                app.replays.hold(vec![rounds(16, 1000)]);
+            }
+            press(&mut app, keys);
+            let canvas = crate::tui::picture::canvas(&frame(&mut app, width, height), app.theme());
+            let title = format!("replay-{name}-{width}x{height}-{level:?}");
+            std::fs::write(format!("{folder}/{title}.svg"), crate::export::svg::svg(&canvas, &title)).unwrap();
+        }
+    }
+}
