@@ -127,6 +127,9 @@ pub struct SweepArgs {
     /// Size of each rank's send and receive arena (default: by the last-level cache)
     #[arg(long, value_name = "SIZE")]
     pub arena: Option<String>,
+    /// A plan, a list of flows or another tool's plan, for the Replay tab and to be run from there; repeatable
+    #[arg(long = "plan", value_name = "FILE")]
+    pub plans: Vec<PathBuf>,
     /// Take up a session that was cut: its settings, and what it has not measured yet
     #[arg(long, value_name = "SESSION")]
     pub resume: Option<PathBuf>,
@@ -162,6 +165,9 @@ pub enum Commands {
         /// Another session or calibration: the screen shows what changed since
         #[arg(long, value_name = "SESSION|CAL")]
         against: Option<PathBuf>,
+        /// A plan, a list of flows or another tool's plan, for the Replay tab; repeatable
+        #[arg(long = "plan", value_name = "FILE")]
+        plans: Vec<PathBuf>,
     },
     /// Tell what every rank sits on, and what its host is made of
     Discover {

@@ -1,7 +1,7 @@
 //! The session of a job: a new one, or one that is taken up.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
@@ -30,6 +30,8 @@ pub(super) struct Session {
     pub(super) next_probe: u64,
     /// the command that goes on from here
     pub(super) resume: String,
+    /// plans to look at
+    pub(super) plans: Vec<PathBuf>,
 }
 
 impl Session {
@@ -49,7 +51,7 @@ impl Session {
         let store = Store::create(&folder, &header);
         let store = if global.session.is_none() { store.context("no place for the session; name one with --session DIR")? } else { store? };
         let resume = resume_command(&folder);
-        Ok(Self { store, header, records: Vec::new(), settings, start: None, next_probe: 0, resume })
+        Ok(Self { store, header, records: Vec::new(), settings, start: None, next_probe: 0, resume, plans: args.plans.clone() })
     }
 
     fn resume(folder: &Path, args: &SweepArgs, engine: &dyn Engine) -> Result<Self> {
@@ -98,7 +100,8 @@ impl Session {
         let next_probe = next_probe.max().unwrap_or(0);
         let start = Start { settings: settings.clone(), done: model.done(), resumed: true };
         let resume = resume_command(folder);
-        Ok(Self { store, header: recorded.header, records: recorded.records, settings, start: Some(start), next_probe, resume })
+        let (header, records, plans) = (recorded.header, recorded.records, args.plans.clone());
+        Ok(Self { store, header, records, settings, start: Some(start), next_probe, resume, plans })
     }
 }
 

@@ -129,7 +129,7 @@ fn picture(global: &super::args::Global, model: &Model, wanted: &Wanted) -> Resu
 
 /// Open a recorded session on this terminal.
 #[cfg(feature = "tui")]
-pub(super) fn open(global: &super::args::Global, session: &Path, against: Option<&Path>) -> Result<u8> {
+pub(super) fn open(global: &super::args::Global, session: &Path, against: Option<&Path>, plans: &[PathBuf]) -> Result<u8> {
     use crate::tui::{Drained, Feed, Mode};
 
     struct Replay(Vec<crate::session::Record>);
@@ -146,7 +146,12 @@ pub(super) fn open(global: &super::args::Global, session: &Path, against: Option
         }
     }
 
-    let recorded = store::read(session)?;
+    let mut recorded = store::read(session)?;
+    for path in plans {
+        let traffic = super::plans::load(path).map_err(anyhow::Error::msg).context("--plan")?;
+        let t = recorded.records.last().map_or(0.0, |record| record.t);
+        recorded.records.push(session::Record { t, event: session::Event::PlanLoaded { traffic } });
+    }
     let against = against.map(load).transpose().context("--against")?;
     let settings = recorded.header.settings.clone();
     let movers = vec![settings.mover];
@@ -154,6 +159,6 @@ pub(super) fn open(global: &super::args::Global, session: &Path, against: Option
 }
 
 #[cfg(not(feature = "tui"))]
-pub(super) fn open(_: &super::args::Global, _: &Path, _: Option<&Path>) -> Result<u8> {
+pub(super) fn open(_: &super::args::Global, _: &Path, _: Option<&Path>, _: &[PathBuf]) -> Result<u8> {
     bail!("this program was built without the screen (feature tui)")
 }

@@ -80,6 +80,9 @@ fn words(global: &Global, sweep: &SweepArgs) -> Vec<String> {
     add("buffers", buffers.map(str::to_owned));
     add("arena", sweep.arena.clone());
     add("resume", path(&sweep.resume));
+    for plan in &sweep.plans {
+        add("plan", Some(plan.display().to_string()));
+    }
     if sweep.isolated {
         words.push("--isolated".to_owned());
     }
@@ -148,7 +151,7 @@ mod tests {
     fn the_ranks_get_the_words_that_were_typed() {
         let typed = "toposcope --session /s --theme light --color 256 --sizes 4K..1M --repeats 3 --warmup 2 --window 4 --seed 9 --timeout 2s \
                      --mover mpi_put --buffers reuse --arena 64M --ranks 0-1 --patterns peer --resume /r --group 0-7 --fabric f --widths 1,2 \
-                     --peers next --shifts 1,2 --pattern-file /p --pairs 8 --isolated --ci 0.1 --budget 60s";
+                     --peers next --shifts 1,2 --pattern-file /p --pairs 8 --plan /a --plan /b --isolated --ci 0.1 --budget 60s";
         let cli = Cli::parse_from(typed.split_whitespace());
         let again = words(&cli.global, &cli.sweep);
         let once_more = Cli::parse_from(std::iter::once("toposcope".to_owned()).chain(again.clone()));

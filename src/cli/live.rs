@@ -297,7 +297,7 @@ fn run(
     house: &mut House,
     session: Session,
 ) -> (Result<Done>, Option<Box<dyn Engine>>) {
-    let Session { store, header, records, settings, start, next_probe, resume } = session;
+    let Session { store, header, records, settings, start, next_probe, resume, plans } = session;
     let headless = !matches!(mode, Mode::Screen);
     let start = if headless { start.or_else(|| Some(Start::new(settings.clone()))) } else { start };
     let (gate, like) = (Arc::new(Gate::default()), settings.clone());
@@ -340,10 +340,13 @@ fn run(
         move |traffic, mover| told.borrow().clone().or_else(|| super::plans::foresee(recorded.borrow().model(), traffic, mover)),
         super::plans::load,
     );
+    for plan in &plans {
+        conductor.load_plan(plan);
+    }
     let tested = match mode {
         Mode::Tests { count } => super::run_tests::all(global, &mut conductor, &recorder, &like, *count, &house.stderr),
-        Mode::Plans(plans) => {
-            super::execute::all(&mut conductor, &recorder, &foreseen, plans, &like, &house.stderr);
+        Mode::Plans(wanted) => {
+            super::execute::all(&mut conductor, &recorder, &foreseen, wanted, &like, &house.stderr);
             Ok(())
         }
         _ => {

@@ -119,7 +119,7 @@ fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {
         Some(Commands::Discover { json, .. }) => live::start(&global, &sweep, &live::Mode::Discover { json }, job),
         Some(Commands::Run(run)) => job::run(&global, &run),
         Some(Commands::Attach { socket }) => job::attach(&global, socket.as_deref()),
-        Some(Commands::Open { session, against }) => files::open(&global, &session, against.as_deref()),
+        Some(Commands::Open { session, against, plans }) => files::open(&global, &session, against.as_deref(), &plans),
         Some(Commands::Export { session, format, out, tab, metric, against, size, cells, chunk }) => {
             files::export(&global, &session, &files::Wanted { format, out, tab, metric, against, size, cells, chunk })
         }

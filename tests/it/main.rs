@@ -6,6 +6,7 @@ mod changes;
 mod closed_loop;
 mod diagnoses;
 mod engine;
+mod executions;
 mod imports;
 #[cfg(feature = "mpi")]
 mod jobs;
