@@ -62,7 +62,12 @@ pub(super) fn load(wanted: &PriceArgs) -> Result<Priced> {
         let fabric = settings::fabric(text)?;
         let places = places(group.as_deref(), &[], fabric.world())?;
         let name = format!("fabric {}", fabric.name());
-        return Ok(Priced { prices: Box::new(Overridden { terms: terms(fabric.terms()), prices: fabric }), name, calibrated: None, places });
+        return Ok(Priced {
+            prices: Box::new(Overridden { terms: terms(fabric.terms()), prices: fabric }),
+            name,
+            calibrated: None,
+            places,
+        });
     }
     let Some(path) = &wanted.calibration else { bail!("--calibration SESSION|CAL|FITS or --fabric NAME|FILE is needed") };
     let calibrated = calibrated(path).context("--calibration")?;
@@ -70,8 +75,7 @@ pub(super) fn load(wanted: &PriceArgs) -> Result<Priced> {
     let places = places(group.as_deref(), &measured.group, calibrated.world())?;
     let ranks = group.as_ref().map_or(0, Vec::len);
     let known = calibrated.terms();
-    let calibrated =
-        calibrated.with_terms(terms(known)).used_with(Conditions { ranks, group: group.unwrap_or_default(), mover });
+    let calibrated = calibrated.with_terms(terms(known)).used_with(Conditions { ranks, group: group.unwrap_or_default(), mover });
     let name = path.display().to_string();
     Ok(Priced { prices: Box::new(calibrated.clone()), name, calibrated: Some(calibrated), places })
 }
@@ -98,7 +102,8 @@ fn calibrated(path: &Path) -> Result<Calibrated> {
 fn places(group: Option<&[usize]>, measured: &[usize], world: usize) -> Result<Vec<usize>> {
     let Some(group) = group else { return Ok(Vec::new()) };
     let place = |&rank: &usize| {
-        let known = if measured.is_empty() { Some(rank).filter(|rank| *rank < world) } else { measured.iter().position(|own| *own == rank) };
+        let known =
+            if measured.is_empty() { Some(rank).filter(|rank| *rank < world) } else { measured.iter().position(|own| *own == rank) };
         let there = if measured.is_empty() { format!("0-{}", world.saturating_sub(1)) } else { format_ranks(measured) };
         known.with_context(|| format!("--group: rank {rank} has no prices; those of {there} have"))
     };
@@ -106,6 +111,11 @@ fn places(group: Option<&[usize]>, measured: &[usize], world: usize) -> Result<V
 }
 
 impl Priced {
+    /// Number in the prices of each rank of the transfer.
+    pub fn ranks(&self) -> Vec<usize> {
+        if self.places.is_empty() { (0..self.prices.world()).collect() } else { self.places.clone() }
+    }
+
     /// A traffic with the numbers that its ranks have in the prices.
     pub fn placed(&self, traffic: Traffic) -> Result<Traffic> {
         if self.places.is_empty() {

@@ -126,9 +126,7 @@ fn document(priced: &Priced, told: &[Told], all: bool) -> String {
             "warnings": replay.warnings,
         });
         if all {
-            let flow = |(told, time): (&crate::plan::Flow, &crate::plan::FlowTime)| {
-                json!({"stage": told.stage, "from": told.from, "to": told.to, "bytes": told.bytes, "ready": time.ready, "start": time.start, "end": time.end})
-            };
+            let flow = |(told, time): (&crate::plan::Flow, &crate::plan::FlowTime)| json!({"stage": told.stage, "from": told.from, "to": told.to, "bytes": told.bytes, "ready": time.ready, "start": time.start, "end": time.end});
             value["times"] = traffic.flows.iter().zip(&replay.flows).map(flow).collect();
         }
         value

@@ -22,5 +22,6 @@ mod screen;
 mod sessions;
 mod store;
 mod stories;
+mod strategies;
 mod terminal;
 mod words;

@@ -88,7 +88,9 @@ pub struct EntryLine {
 /// Why such numbers cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PublishedError {
-    #[error("line {line}, column {column}: {what}; expected an array of fits (toposcope fit --json) or an object with \"fits\" and \"node_of\"")]
+    #[error(
+        "line {line}, column {column}: {what}; expected an array of fits (toposcope fit --json) or an object with \"fits\" and \"node_of\""
+    )]
     Json { line: usize, column: usize, what: String },
     #[error("fit {number}: {what}")]
     Fit { number: usize, what: String },
@@ -199,7 +201,11 @@ impl Entry {
             }
             EntryKey { path: Some(path), width: Some(width), .. } => Key::FanClass { path: *path, width: *width },
             EntryKey { path: Some(path), .. } => Key::Class { path: *path },
-            _ => return Err("key: expected {path}, {path, width}, {rank}, {from, to}, {root, peers} or {receive_path, send_path}".to_owned()),
+            _ => {
+                return Err(
+                    "key: expected {path}, {path, width}, {rank}, {from, to}, {root, peers} or {receive_path, send_path}".to_owned()
+                );
+            }
         };
         Ok(found)
     }

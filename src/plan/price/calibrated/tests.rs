@@ -55,10 +55,12 @@ fn milliseconds(what: &str, told: &Replay, predicted: f64) {
 
 /// Window rows at 256 MiB: `xpeer`, `peer` and `fan_out` of 7.
 fn windows(cross: f64, inside: f64, out: f64) -> Published {
-    hosts()
-        .peer(PathClass::InterNode, 0.0, cross, 0.0)
-        .peer(PathClass::IntraNode, 0.0, inside, 0.0)
-        .fan(Kind::Send, PathClass::IntraNode, 7, out)
+    hosts().peer(PathClass::InterNode, 0.0, cross, 0.0).peer(PathClass::IntraNode, 0.0, inside, 0.0).fan(
+        Kind::Send,
+        PathClass::IntraNode,
+        7,
+        out,
+    )
 }
 
 /// Staged rows: `xpeer`, `xfan_out` of 8, `xfan_in` of 8 at 256 MiB, `xbipartite` at 64 MiB; calibrated fans inside a host.
@@ -117,10 +119,12 @@ fn what_pairs_and_fans_do_not_tell_is_missed_and_known_to_be() {
 
 #[test]
 fn rates_of_another_group_are_warned_of() {
-    let small = hosts()
-        .peer(PathClass::InterNode, 0.0, 20.4, 0.12)
-        .peer(PathClass::IntraNode, 0.0, 105.9, 0.0)
-        .fan(Kind::Send, PathClass::IntraNode, 7, 334.2);
+    let small = hosts().peer(PathClass::InterNode, 0.0, 20.4, 0.12).peer(PathClass::IntraNode, 0.0, 105.9, 0.0).fan(
+        Kind::Send,
+        PathClass::IntraNode,
+        7,
+        334.2,
+    );
     let wrong = priced(&relay(), &Published { ranks: 8, ..small.clone() });
     // The job of 16 took 1098.5 ms.
     let off = wrong.seconds * 1e3 / 1098.5 - 1.0;
@@ -167,9 +171,12 @@ fn an_incast_goes_by_its_width_and_collapses_where_it_did() {
 fn fans_known_by_their_links_alone_give_them_back_and_less_than_one_is_kept() {
     // One host of 8, peer and fan-in of 7 per link: B70, L20, H20.
     for (peer, link) in [(28.2, 2.6), (25.3, 3.8), (275.0, 54.5)] {
-        let one = Published { node_of: vec![0; 8], ..Published::default() }
-            .peer(PathClass::IntraNode, 0.0, peer, 0.0)
-            .fan(Kind::FanIn, PathClass::IntraNode, 7, link);
+        let one = Published { node_of: vec![0; 8], ..Published::default() }.peer(PathClass::IntraNode, 0.0, peer, 0.0).fan(
+            Kind::FanIn,
+            PathClass::IntraNode,
+            7,
+            link,
+        );
         let fan = Traffic { ranks: 8, ..traffic(&["fan"], (1..8).map(|from| flow(0, from, 0, 1 << 28)).collect()) };
         let seconds = priced(&fan, &one).seconds;
         assert!((f64::from(1 << 28) / seconds / 1e9 / link - 1.0).abs() < 1e-6, "{peer} {link} {seconds}");
@@ -179,7 +186,10 @@ fn fans_known_by_their_links_alone_give_them_back_and_less_than_one_is_kept() {
 #[test]
 fn both_ways_at_once_leave_their_ratio_of_a_pair() {
     let key = |pattern: Kind, gbps: f64| {
-        format!(r#"{{"pattern": "{}", "key": {{"path": "intra_node"}}, "path": "intra_node", "alpha_us": 0, "gbps": {gbps}}}"#, pattern.name())
+        format!(
+            r#"{{"pattern": "{}", "key": {{"path": "intra_node"}}, "path": "intra_node", "alpha_us": 0, "gbps": {gbps}}}"#,
+            pattern.name()
+        )
     };
     let text = format!(r#"{{"node_of": [0, 0, 0], "fits": [{}, {}]}}"#, key(Kind::Peer, 333.0), key(Kind::Duplex, 283.0));
     let published = Published::read(&text).unwrap();
@@ -187,7 +197,9 @@ fn both_ways_at_once_leave_their_ratio_of_a_pair() {
     let alone = seconds(vec![flow(0, 0, 1, 333_000_000)]);
     assert!((alone - 1e-3).abs() < 1e-9, "{alone}");
     // A rank that passes on while it receives, as much as two that exchange.
-    for flows in [vec![flow(0, 0, 1, 333_000_000), flow(0, 1, 0, 333_000_000)], vec![flow(0, 0, 1, 333_000_000), flow(0, 1, 2, 333_000_000)]] {
+    for flows in
+        [vec![flow(0, 0, 1, 333_000_000), flow(0, 1, 0, 333_000_000)], vec![flow(0, 0, 1, 333_000_000), flow(0, 1, 2, 333_000_000)]]
+    {
         assert!((seconds(flows) * 1e3 - 333.0 / 283.0).abs() < 1e-6);
     }
     assert!((seconds(vec![flow(0, 0, 1, 333_000_000), flow(0, 0, 2, 333_000_000)]) - 1e-3).abs() < 1e-9);
@@ -197,9 +209,8 @@ fn both_ways_at_once_leave_their_ratio_of_a_pair() {
 fn slope(points: &[(f64, f64)]) -> f64 {
     let n = points.len() as f64;
     let (x, y) = points.iter().fold((0.0, 0.0), |sum, point| (sum.0 + point.0 / n, sum.1 + point.1 / n));
-    let (products, squares) = points.iter().fold((0.0, 0.0), |sum, point| {
-        (sum.0 + (point.0 - x) * (point.1 - y), sum.1 + (point.0 - x).powi(2))
-    });
+    let (products, squares) =
+        points.iter().fold((0.0, 0.0), |sum, point| (sum.0 + (point.0 - x) * (point.1 - y), sum.1 + (point.0 - x).powi(2)));
     products / squares
 }
 
@@ -257,7 +268,9 @@ fn a_fan_of_just_these_peers_counts_more_than_its_width() {
         format!(r#"{{"pattern": "peer", "key": {{"from": {from}, "to": {to}}}, "path": "intra_node", "alpha_us": 0, "gbps": {gbps}}}"#)
     };
     let fan = |root: usize, peers: &str, gbps: f64| {
-        format!(r#"{{"pattern": "receive", "key": {{"root": {root}, "peers": {peers}}}, "path": "intra_node", "alpha_us": 0, "gbps": {gbps}}}"#)
+        format!(
+            r#"{{"pattern": "receive", "key": {{"root": {root}, "peers": {peers}}}, "path": "intra_node", "alpha_us": 0, "gbps": {gbps}}}"#
+        )
     };
     let class = r#"{"pattern": "receive", "key": {"path": "intra_node", "width": 2}, "alpha_us": 0, "gbps": 30}"#;
     let all = r#"{"pattern": "peer", "key": {"path": "intra_node"}, "alpha_us": 0, "gbps": 30}"#;
@@ -265,7 +278,8 @@ fn a_fan_of_just_these_peers_counts_more_than_its_width() {
     let text = format!("[{}, {}, {}, {class}, {all}]", pairs.join(","), fan(0, "[2, 1]", 12.6), fan(1, "[2, 3]", 55.2));
     let prices = Published::read(&text).unwrap().prices().unwrap();
     let aggregate = |root: usize, peers: [usize; 2]| {
-        let told = replay(&Traffic { ranks: 4, ..traffic(&["fan"], peers.map(|peer| flow(0, peer, root, 1 << 28)).to_vec()) }, &prices).unwrap();
+        let told =
+            replay(&Traffic { ranks: 4, ..traffic(&["fan"], peers.map(|peer| flow(0, peer, root, 1 << 28)).to_vec()) }, &prices).unwrap();
         f64::from(1 << 29) / told.seconds / 1e9
     };
     assert!((aggregate(1, [2, 3]) - 55.2).abs() < 0.01, "{}", aggregate(1, [2, 3]));

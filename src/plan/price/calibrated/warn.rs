@@ -19,8 +19,12 @@ pub(super) fn warnings(own: &Calibrated, traffic: &Traffic) -> Vec<Warning> {
     all.extend(group(&own.measured, &own.wanted, traffic));
     all.extend(mover(&own.measured, &own.wanted));
     // Each pair once, with its smallest and largest message.
-    let mut pairs: Vec<(usize, usize, u64)> =
-        traffic.flows.iter().filter(|flow| flow.bytes > 0).map(|flow| (flow.from, flow.to, flow.bytes / u64::from(flow.messages.max(1)))).collect();
+    let mut pairs: Vec<(usize, usize, u64)> = traffic
+        .flows
+        .iter()
+        .filter(|flow| flow.bytes > 0)
+        .map(|flow| (flow.from, flow.to, flow.bytes / u64::from(flow.messages.max(1))))
+        .collect();
     pairs.sort_unstable();
     pairs.dedup();
     all.extend(sizes(own, &pairs));
@@ -98,11 +102,7 @@ fn fits(own: &Calibrated, pairs: &[(usize, usize, u64)]) -> Option<Warning> {
     }
     (!poor.is_empty()).then(|| Warning {
         kind: "fit",
-        say: format!(
-            "{}: the line misses a measured size by up to {:.0} %; more sizes or repeats would tell",
-            named(&poor),
-            worst * 100.0
-        ),
+        say: format!("{}: the line misses a measured size by up to {:.0} %; more sizes or repeats would tell", named(&poor), worst * 100.0),
     })
 }
 
@@ -122,7 +122,10 @@ fn unmeasured(own: &Calibrated, pairs: &[(usize, usize, u64)]) -> Option<Warning
         let spread = if spread > 0.0 { format!(", whose pairs differ by ±{:.0} %", spread * 100.0) } else { String::new() };
         Warning {
             kind: "unmeasured",
-            say: format!("{}: not measured by themselves; priced like their class{spread} (sweep --patterns peer measures them)", named(&open)),
+            say: format!(
+                "{}: not measured by themselves; priced like their class{spread} (sweep --patterns peer measures them)",
+                named(&open)
+            ),
         }
     })
 }
