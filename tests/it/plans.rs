@@ -1,5 +1,7 @@
 //! Plans on the command line, and those that Python writes (issue 6, must show a and h).
 
+mod golden;
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;
