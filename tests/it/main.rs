@@ -17,6 +17,7 @@ mod next_tests;
 mod nvml;
 mod place;
 mod plans;
+mod policies;
 #[cfg(feature = "tui")]
 mod screen;
 mod sessions;

@@ -49,7 +49,7 @@ fn order(ranking: &Ranking) -> Vec<Strategy> {
 }
 
 /// Everything that tells of shared resources: pairs, fans inside hosts and across, and all ranks of a host to those of the other.
-fn calibrated(fabric: &Arc<Fabric>) -> Calibrated {
+pub fn calibrated(fabric: &Arc<Fabric>) -> Calibrated {
     let world = fabric.world();
     let sizes = vec![1 << 12, 16 << 20, 256 << 20];
     let base = SweepSettings { sizes, repeats: 6, ..calibration(0.0) };

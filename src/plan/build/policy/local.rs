@@ -109,7 +109,8 @@ mod tests {
     #[test]
     fn the_own_process_sends_to_itself_and_that_is_no_load() {
         let (a, b) = ((0, Some(4)), (1, Some(5)));
-        let requests = [request(Some(5), 50, &[a, b]), request(Some(9), 1, &[a, b]), request(Some(9), 1, &[a, b]), request(Some(4), 7, &[a])];
+        let requests =
+            [request(Some(5), 50, &[a, b]), request(Some(9), 1, &[a, b]), request(Some(9), 1, &[a, b]), request(Some(4), 7, &[a])];
         assert_eq!(LocalFirst::default().answer(&requests), whole(&[1, 0, 1, 0]));
     }
 
