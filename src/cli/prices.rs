@@ -111,6 +111,11 @@ fn places(group: Option<&[usize]>, measured: &[usize], world: usize) -> Result<V
 }
 
 impl Priced {
+    /// Number in the prices of each rank of the transfer.
+    pub fn ranks(&self) -> Vec<usize> {
+        if self.places.is_empty() { (0..self.prices.world()).collect() } else { self.places.clone() }
+    }
+
     /// A traffic with the numbers that its ranks have in the prices.
     pub fn placed(&self, traffic: Traffic) -> Result<Traffic> {
         if self.places.is_empty() {

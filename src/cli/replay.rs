@@ -256,7 +256,7 @@ mod tests {
     fn priced() -> Priced {
         let published = Published { node_of: vec![0, 0, 0, 0], ranks: 8, ..Published::default() };
         let prices = published.peer(PathClass::IntraNode, 5.0, 10.0, 0.05).prices().unwrap();
-        Priced { prices: Box::new(prices), name: "fits.json".to_owned(), places: vec![2, 3] }
+        Priced { prices: Box::new(prices), name: "fits.json".to_owned(), calibrated: None, places: vec![2, 3] }
     }
 
     fn told() -> Vec<Told> {

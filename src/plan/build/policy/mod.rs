@@ -1,7 +1,9 @@
 //! Who of several holders sends.
 
+mod calibrated;
 mod local;
 
+pub use calibrated::Calibrated;
 pub use local::{LocalFirst, LocalFirstInOrder};
 
 use super::{Answer, Policy, Request};
