@@ -1,7 +1,8 @@
 //! What a frame and an event cost: `cargo bench`.
 //!
-//! Targets: a full draw of any tab at 200x56 below 5 ms, one sample event below 10 µs, and 20 frames a second of the Fits tab
-//! while the 1.05 million pairs of 1,024 ranks stream in (issue 3, must show g).
+//! Targets: a full draw of any tab at 200x56 below 5 ms, one sample event below 10 µs, 20 frames a second of the Fits tab while the
+//! 1.05 million pairs of 1,024 ranks stream in (issue 3, must show g), and of the Replay tab for 16 ranks and 1,000 rounds, with a step
+//! of its play head within a frame (issue 6, must show g).
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -12,6 +13,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use toposcope::fabric::Fabric;
 use toposcope::matrix::Metric;
+use toposcope::plan::{Flow, Stage, Staged, Traffic};
 use toposcope::ramp::Level;
 use toposcope::sample::{EngineKind, MoverKind, Pattern, Sample, Status};
 use toposcope::session::{Event, Header, Model, Record};
@@ -151,6 +153,7 @@ fn screen(criterion: &mut Criterion) {
         );
     });
     drop(small);
+    replay(criterion, &mut rng);
     tree(criterion);
     fits(criterion, &mut rng);
 }
@@ -191,6 +194,59 @@ impl Frames {
             at(1.0)
         );
     }
+}
+
+/// The Replay tab: 16 ranks, each sending to one other in 1,000 rounds, priced with what was measured.
+fn replay(criterion: &mut Criterion, rng: &mut fastrand::Rng) {
+    const RANKS: usize = 16;
+    const ROUNDS: usize = 1000;
+    let mut app = app(RANKS, &[SIZE, 16 << 20], rng);
+    app.ui.tab = Tab::Replay;
+    let flow = |number: usize| {
+        let (stage, from) = (number / RANKS, number % RANKS);
+        let to = (from + 1 + stage % (RANKS - 1)) % RANKS;
+        Flow { stage, from, to, bytes: 8 << 20, messages: 1, after: Vec::new(), offset: None, staged: Staged::default() }
+    };
+    let traffic = Traffic {
+        name: "rounds".to_owned(),
+        ranks: RANKS,
+        stages: (0..ROUNDS).map(|round| Stage { name: format!("round {round}"), waits: true }).collect(),
+        flows: (0..RANKS * ROUNDS).map(flow).collect(),
+        ..Traffic::default()
+    };
+    let mut buffer = Buffer::empty(Rect::new(0, 0, 200, 56));
+    let begun = std::time::Instant::now();
+    app.apply(&Record { t: 1e6, event: Event::PlanLoaded { traffic } });
+    let mut longest: f64 = 0.0;
+    loop {
+        let frame = cpu();
+        app.tick(0.05);
+        buffer.reset();
+        app.draw(&mut buffer);
+        longest = longest.max(cpu() - frame);
+        if !app.lively() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    println!("16,000 flows priced in {:.0} ms, the longest frame meanwhile {:.1} ms", begun.elapsed().as_secs_f64() * 1e3, longest * 1e3);
+    criterion.bench_function("draw the Replay tab, 200x56, 16 ranks, 1,000 rounds", |bencher| {
+        bencher.iter(|| {
+            buffer.reset();
+            app.draw(black_box(&mut buffer));
+        });
+    });
+    let mut forward = true;
+    criterion.bench_function("scrub the Replay tab by a column, and draw it", |bencher| {
+        bencher.iter(|| {
+            // Back and forth, so that it is never at an end.
+            let code = if forward { KeyCode::Left } else { KeyCode::Right };
+            forward = !forward;
+            app.input(&Input::Key(KeyEvent::from(code)));
+            buffer.reset();
+            app.draw(black_box(&mut buffer));
+        });
+    });
 }
 
 /// The Topology tab of 128 hosts with 8 GPUs and 8 NICs each, all unfolded (issue 4, must show g).

@@ -203,7 +203,7 @@ pub enum Commands {
         format: Format,
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
-        /// Tab of the picture: topology, sweep, matrix, fits, fans, findings or session
+        /// Tab of the picture: topology, sweep, matrix, fits, fans, findings, replay or session
         #[arg(long, default_value = "matrix")]
         tab: String,
         /// Metric of the picture: bandwidth, `share_of_expected`, time, asymmetry, duplex (ratio), spread, or change (with --against)
@@ -212,6 +212,10 @@ pub enum Commands {
         /// Another session or calibration: the picture shows what changed since
         #[arg(long, value_name = "SESSION|CAL")]
         against: Option<PathBuf>,
+        /// A plan, a list of flows or another tool's plan, for the Replay tab of the picture; of several the last is shown, beside the
+        /// one before it
+        #[arg(long = "plan", value_name = "FILE")]
+        plans: Vec<PathBuf>,
         /// Message size of the picture (default: the largest that all pairs have)
         #[arg(long)]
         size: Option<String>,

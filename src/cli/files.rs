@@ -19,6 +19,7 @@ pub(super) struct Wanted {
     pub(super) tab: String,
     pub(super) metric: String,
     pub(super) against: Option<PathBuf>,
+    pub(super) plans: Vec<PathBuf>,
     pub(super) size: Option<String>,
     pub(super) cells: String,
     pub(super) chunk: String,
@@ -40,7 +41,11 @@ pub(super) fn load(path: &Path) -> Result<Model> {
 
 /// Write a session or a calibration as something else.
 pub(super) fn export(global: &super::args::Global, source: &Path, wanted: &Wanted) -> Result<u8> {
-    let model = load(source)?;
+    let mut model = load(source)?;
+    for path in &wanted.plans {
+        let traffic = super::plans::load(path).map_err(anyhow::Error::msg).context("--plan")?;
+        model.apply(&session::Record { t: model.now, event: session::Event::PlanLoaded { traffic } });
+    }
     match wanted.format {
         Format::Deepspeed => {
             let left_out = export::write_deepspeed(&export::calibration(&model)?, &wanted.out)?;
@@ -122,6 +127,9 @@ fn picture(global: &super::args::Global, model: &Model, wanted: &Wanted) -> Resu
         }
         ui.matrix.size = Some(bytes);
     }
+    if wanted.plans.len() > 1 {
+        ui.compare_last_plans();
+    }
     let look = super::look::look(global, crate::ramp::Level::TrueColor)?;
     let canvas = picture(model, &ui, &look, &super::efficiency::table(global)?, (width, height), against);
     Ok(export::svg::svg(&canvas, &format!("toposcope {}", model.header.name)))
@@ -132,14 +140,25 @@ fn picture(global: &super::args::Global, model: &Model, wanted: &Wanted) -> Resu
 pub(super) fn open(global: &super::args::Global, session: &Path, against: Option<&Path>, plans: &[PathBuf]) -> Result<u8> {
     use crate::tui::{Drained, Feed, Mode};
 
-    struct Replay(Vec<crate::session::Record>);
+    struct Replay {
+        records: Vec<session::Record>,
+        end: f64,
+    }
 
     impl Feed for Replay {
         fn drain(&mut self) -> Drained {
-            Drained { records: std::mem::take(&mut self.0), ended: None }
+            Drained { records: std::mem::take(&mut self.records), ended: None }
         }
 
-        fn send(&mut self, _: crate::session::Command) {}
+        fn send(&mut self, command: session::Command) {
+            // A recorded session can still be asked what a plan would cost.
+            let session::Command::LoadPlan { path } = command else { return };
+            let event = match super::plans::load(&path) {
+                Ok(traffic) => session::Event::PlanLoaded { traffic },
+                Err(why) => session::Event::Notice { text: crate::units::plain(&why) },
+            };
+            self.records.push(session::Record { t: self.end, event });
+        }
 
         fn mode(&self) -> Mode {
             Mode::Recorded
@@ -152,10 +171,11 @@ pub(super) fn open(global: &super::args::Global, session: &Path, against: Option
         let t = recorded.records.last().map_or(0.0, |record| record.t);
         recorded.records.push(session::Record { t, event: session::Event::PlanLoaded { traffic } });
     }
+    let end = recorded.records.last().map_or(0.0, |record| record.t);
     let against = against.map(load).transpose().context("--against")?;
     let settings = recorded.header.settings.clone();
     let movers = vec![settings.mover];
-    super::watch::screen::alone(global, recorded.header, Box::new(Replay(recorded.records)), (settings, movers), against)
+    super::watch::screen::alone(global, recorded.header, Box::new(Replay { records: recorded.records, end }), (settings, movers), against)
 }
 
 #[cfg(not(feature = "tui"))]

@@ -173,6 +173,13 @@ impl App {
         if self.player.is_some() {
             self.release();
         }
+        if self.player.as_ref().is_some_and(|player| player.position().1 > 0) {
+            // What comes to a session that is there is an answer.
+            let told = records.iter().rev().find_map(|record| if let Event::Notice { text } = &record.event { Some(text) } else { None });
+            if let Some(text) = told {
+                self.ui.say(text.clone(), true);
+            }
+        }
         if let Some(player) = &mut self.player {
             player.load(records, Arc::make_mut(&mut self.model));
             if let Some(sweep) = &self.model.sweep {

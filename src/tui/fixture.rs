@@ -12,7 +12,7 @@ use ratatui::layout::Rect;
 
 pub use found::{found, narrow};
 pub use machine::{boxed, boxes, switched};
-pub use replayed::{plans, rounds, two_hosts};
+pub use replayed::{plans, ranking, rounds, two_hosts};
 
 use super::keys::Key;
 use super::{App, Effect, Look, Mode, Tab, Ui};
@@ -341,6 +341,7 @@ pub fn app((header, records): Session, tab: Tab, level: Level, mode: Mode) -> Ap
     let mut app = App::new(Model::new(header), ui, look, mode, &crate::topology::Efficiency::default());
     // Tests do not race the clock, and find nothing unless they say what.
     app.desk.hold(None);
+    app.replays.hold(Vec::new());
     app.share = None;
     app.take(records);
     app.ui.notice = None;

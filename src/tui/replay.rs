@@ -15,7 +15,9 @@ mod work;
 pub use lights::Lights;
 pub use panel::{ReplayPanel, ReplaySight};
 pub use reel::Reel;
-pub use strategies::{FIELDS, StrategyForm};
+pub use strategies::FIELDS;
+#[cfg(test)]
+pub use strategies::StrategyForm;
 pub use strip::Strip;
 
 use std::sync::Arc;
@@ -263,5 +265,12 @@ impl Replays {
     pub fn hold_ranking(&mut self, job: Job, ranking: Result<Ranking, String>) {
         self.ranked = Some(Ranked { job, ranking, of: 0 });
         self.held = true;
+    }
+
+    /// Price what is measured again.
+    #[cfg(test)]
+    pub fn let_go(&mut self) {
+        self.held = false;
+        self.listed = None;
     }
 }

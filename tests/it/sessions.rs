@@ -80,3 +80,33 @@ fn a_session_of_this_version_opens_and_exports() {
     drop(place);
     opens(&moved);
 }
+
+#[test]
+#[cfg(feature = "tui")]
+fn plans_are_drawn_over_what_a_session_measured() {
+    let place = Place::new();
+    let session = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions/lab-4x4");
+    let plan = |name: &str, from: usize| {
+        let path = place.folder().join(format!("{name}.json"));
+        let flow = format!(r#"{{"stage":0,"from":{from},"to":0,"bytes":67108864,"messages":1}}"#);
+        let stages = r#"[{"name":"all of it","waits":true}]"#;
+        fs::write(&path, format!(r#"{{"traffic":{{"name":"{name}","ranks":4,"stages":{stages},"flows":[{flow}]}}}}"#)).unwrap();
+        path
+    };
+    let picture = |plans: &[&PathBuf]| {
+        let out = place.folder().join("replay.svg");
+        let mut command = place.toposcope(&["export", "--format", "svg", "--tab", "replay", "--cells", "160x50", "--out"]);
+        command.arg(&out).arg(&session);
+        plans.iter().for_each(|plan| drop(command.arg("--plan").arg(plan)));
+        place.run(&mut command, MOMENT).ended_with(0);
+        fs::read_to_string(out).unwrap()
+    };
+    let (slow, fast) = (plan("from-the-slow-one", 3), plan("from-another", 2));
+    let one = picture(&[&slow]);
+    assert!(one.contains("bottleneck") && one.contains("from-the-slow-one") && one.contains("all of it"), "{one}");
+    // The made truth of the laboratory: rank 3 sends at 200 of 800 Mbit/s.
+    let two = picture(&[&slow, &fast]);
+    assert!(two.contains("from-another is 4.0"), "{two}");
+    let offered = picture(&[]);
+    assert!(offered.contains("strategies") && offered.contains("trainers"), "{offered}");
+}

@@ -90,7 +90,10 @@ fn timelines(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, reel: &Reel, besid
     let mut y = 0;
     let mut told = vec![binds(scene, reel)];
     if let Some(other) = beside {
-        told = difference(reel, other).into_iter().map(|text| vec![span(text, look.strong())]).collect();
+        let styles = [look.strong(), look.text()];
+        told = difference(reel, other).into_iter().zip(styles).map(|(text, style)| vec![span(text, style)]).collect();
+        // A small screen needs its rows for the timelines.
+        told.truncate(if inner.height < 18 { 1 } else { 2 });
     }
     for spans in told {
         for line in flow(spans, columns).into_iter().take(2) {
@@ -107,7 +110,13 @@ fn timelines(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, reel: &Reel, besid
         let top = y + at as u16 * height;
         let last = at + 1 == blocks.len();
         let own = if last { bottom.saturating_sub(top) } else { height };
-        put(buf, inner, top, &predicted(scene, reel, run, blocks.len() > 1, columns));
+        let mut line = predicted(scene, reel, run, blocks.len() > 1, columns);
+        if blocks.len() > 1 {
+            // A line to the right edge tells the two apart.
+            let rest = columns.saturating_sub(line.width() + 1);
+            line.spans.push(span(format!("  {}", "─".repeat(rest)), look.border()));
+        }
+        put(buf, inner, top, &line);
         let area = Rect { y: inner.y + top + 1, height: own.saturating_sub(1), ..inner };
         let scale = timeline(area);
         Block { reel, run, area, scale, active: at == 0 }.draw(scene, buf, hits);
@@ -180,7 +189,7 @@ fn predicted(scene: &Scene<'_>, reel: &Reel, run: Option<&Execution>, named: boo
     let replay = &reel.replay;
     let mut spans = vec![Span::raw(" ")];
     if named {
-        spans.push(span(format!("{}  ", cut(&plain(&reel.traffic.name), columns / 3)), look.title()));
+        spans.push(span(format!("{}  ", cut(&plain(&reel.traffic.name), columns / 3)), look.accent()));
     }
     spans.push(span("predicted ", look.dim()));
     spans.push(span(format_seconds(replay.seconds), look.strong()));
@@ -247,28 +256,10 @@ fn between(low: f64, high: f64) -> String {
     }
 }
 
-/// What a plan's run took: the middle of its runs, by stage.
-#[derive(Debug, Default)]
-pub(super) struct Measured {
-    /// of each stage, seconds
-    stages: Vec<f64>,
-}
-
-impl Measured {
-    /// Seconds that a stage took.
-    fn stage(&self, number: usize) -> Option<f64> {
-        self.stages.get(number).copied()
-    }
-
-    /// When a stage was complete, from the start.
-    fn end(&self, number: usize) -> Option<f64> {
-        Some(self.stages.get(..=number)?.iter().sum())
-    }
-}
-
-fn measured(run: &Execution) -> Measured {
+/// When each stage was over, from the start: the middle of the runs.
+fn ends(run: &Execution) -> Vec<f64> {
     let count = run.runs.iter().map(|run| run.stages.len()).min().unwrap_or(0);
-    Measured { stages: (0..count).filter_map(|at| median(&run.runs, |run| run.stages.get(at).copied().unwrap_or(f64::NAN))).collect() }
+    (0..count).filter_map(|at| median(&run.runs, |run| run.stages.get(at).copied().unwrap_or(f64::NAN))).collect()
 }
 
 fn median(runs: &[Run], of: impl Fn(&Run) -> f64) -> Option<f64> {
@@ -300,7 +291,31 @@ fn difference(a: &Reel, b: &Reel) -> Vec<String> {
     } else {
         format!("; {} moves {}, {} {}", names[0], format_size(mine), names[1], format_size(other))
     };
-    vec![format!("{first}{doubt}{bytes}")]
+    vec![format!("{first}{doubt}{bytes}"), bound_by([a, b], &names)]
+}
+
+/// What binds the one and the other: the same, or what.
+fn bound_by(reels: [&Reel; 2], names: &[String; 2]) -> String {
+    let binding = |reel: &Reel| {
+        let number = reel.replay.bottleneck.resource?;
+        reel.replay.resources.get(number).map(|load| (plain(&load.resource.name), reel.replay.bottleneck.seconds))
+    };
+    let told = |reel: &Reel| match binding(reel) {
+        Some((name, seconds)) => format!("{name} for {}", format_seconds(seconds)),
+        None => plain(&reel.replay.bottleneck.say),
+    };
+    match reels.map(binding) {
+        [Some((one, mine)), Some((other, theirs))] if one == other => {
+            let rest = |at: usize, seconds: f64| format_seconds((reels[at].replay.seconds - seconds).max(0.0));
+            let loads = if (mine / theirs - 1.0).abs() < 0.005 {
+                format!("for {} in each", format_seconds(mine))
+            } else {
+                format!("for {} and {}", format_seconds(mine), format_seconds(theirs))
+            };
+            format!("{one} binds both, {loads}; the rest of {} takes {}, of {} {}", names[0], rest(0, mine), names[1], rest(1, theirs))
+        }
+        _ => format!("{} is bound by {}, {} by {}", names[0], told(reels[0]), names[1], told(reels[1])),
+    }
 }
 
 /// Warnings in lines that start with a mark.

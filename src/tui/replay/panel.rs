@@ -50,6 +50,8 @@ pub struct ReplayPanel {
     /// strategies that were chosen, and how often one was
     pub chosen: Vec<Traffic>,
     pub choices: u64,
+    /// the one before the last plan stands beside it once they are there
+    pub pair: bool,
     /// name of the plan to look at once it is there
     pub wanted: Option<String>,
     /// plans that there were
@@ -81,6 +83,7 @@ impl Default for ReplayPanel {
             form: StrategyForm::default(),
             chosen: Vec::new(),
             choices: 0,
+            pair: false,
             wanted: None,
             known: 0,
         }
@@ -99,6 +102,9 @@ impl ReplayPanel {
         self.known = count;
         if self.at >= count {
             self.look_at(count.saturating_sub(1));
+        }
+        if count > 1 && std::mem::take(&mut self.pair) {
+            self.other = self.at.checked_sub(1);
         }
         self.other = self.other.filter(|&other| other < count && other != self.at);
     }
@@ -199,6 +205,11 @@ impl ReplayPanel {
 }
 
 impl Ui {
+    /// Show the last two plans side by side.
+    pub const fn compare_last_plans(&mut self) {
+        self.replay.pair = true;
+    }
+
     /// Do what a key asks for on the Replay tab.
     pub(in crate::tui) fn update_replay(&mut self, action: Action, facts: &Facts<'_>, hits: &HitMap) -> Effect {
         if self.replay.sight == ReplaySight::Strategies && !matches!(action, Action::LoadPlan | Action::ShowStrategies) {

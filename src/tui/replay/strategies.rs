@@ -11,7 +11,7 @@ pub const FIELDS: [(&str, &str); 5] = [
     ("engines", "ranks that shall hold all of it"),
     ("model", "its size, such as 8GiB"),
     ("held", "each trainer holds the whole model, or its shard only"),
-    ("message", "most bytes of a message: the staging budget; none for one message a transfer, as with windows and puts"),
+    ("message", "most bytes of one, the staging budget; none: whole transfers, as with windows"),
 ];
 
 /// The form as it stands.

@@ -58,7 +58,9 @@ impl Strip {
     pub fn fullest(&self) -> Option<f64> {
         let most = self.parts.iter().map(|part| part.share).fold(0.0, f64::max);
         let full = self.parts.iter().filter(|part| part.share > most - 0.01);
-        let longest = full.max_by(|a, b| (a.end - a.start).total_cmp(&(b.end - b.start)))?;
+        // Of equal ones the first.
+        let longer = |longest: &'_ Part, part: &'_ Part| part.end - part.start > (longest.end - longest.start) * (1.0 + 1e-6);
+        let longest = full.reduce(|longest, part| if longer(longest, part) { part } else { longest })?;
         Some(f64::midpoint(longest.start, longest.end))
     }
 }

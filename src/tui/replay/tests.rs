@@ -2,10 +2,10 @@
 
 use crossterm::event::{Event as Input, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
-use crate::plan::Transfers;
+use crate::plan::{Flow, Stage, Staged, Traffic, Transfers};
 use crate::ramp::Level;
 use crate::session::{Command, Event, Record};
-use crate::tui::fixture::{app, boxed, frame, plans, press, rounds, shown, text, two_hosts};
+use crate::tui::fixture::{Session, app, b70, boxed, frame, header, plans, press, ranking, rounds, shown, text, two_hosts};
 use crate::tui::keys::Key;
 use crate::tui::tests::styled;
 use crate::tui::{App, Effect, Mode, Tab};
@@ -38,13 +38,16 @@ fn the_first_glance_tells_what_binds_and_the_figures_are_told_beside_it() {
             assert!(words.contains(told), "{width}: {told}: {screen}");
         }
         let bottleneck = row(&screen, "host0 nic0 out  ");
-        assert!(bottleneck.contains("100 %◀") && bottleneck.contains("█████"), "{screen}");
+        assert!(bottleneck.contains("100 %◀") && bottleneck.contains("▇▇▇▇▇"), "{screen}");
         assert_eq!(screen.matches("%◀").count(), 1, "one is the bottleneck: {screen}");
         if width >= 80 {
             assert!(screen.contains("measured 775 ms, 1.3 % longer (5 runs)"), "{screen}");
         }
         if width >= 120 {
-            assert!(row(&screen, "relay 0→8").contains("524 ms   538 ms"), "{screen}");
+            assert!(
+                row(&screen, "relay 0→8").contains("524 ms   538 ms") && row(&screen, "spread 8→9-15").contains("764 ms   775 ms"),
+                "{screen}"
+            );
         }
     }
 }
@@ -124,13 +127,22 @@ fn two_plans_stand_on_the_same_time_and_their_difference_is_told() {
     let mut app = holding(Level::TrueColor);
     press(&mut app, "c c");
     let screen = shown(&mut app);
-    for told in ["sharded is 1.38 × faster than relay", "both move 64 GiB", "relay  predicted 764 ms", "sharded  predicted 554 ms"] {
+    for told in [
+        "sharded is 1.38 × faster than relay",
+        "both move 64 GiB",
+        "host0 nic0 out binds both, for 524 ms in each; the rest of relay takes 241 ms, of sharded 30.1 ms",
+        "relay  predicted 764 ms",
+        "sharded  predicted 554 ms",
+    ] {
         assert!(screen.contains(told), "{told}: {screen}");
     }
     // The same stage ends at the same column in both.
     let ends = |begins: &str| row(&screen, begins).chars().collect::<Vec<_>>().iter().rposition(|c| matches!(c, '━' | '┝')).unwrap();
     let (relay, sharded) = (ends("relay 0→8"), ends("shards 0-7"));
     assert!(relay.abs_diff(sharded) <= 1, "{screen}");
+    app.ui.replay.other = Some(0);
+    let screen = shown(&mut app);
+    assert!(screen.contains("relay is 5.48 × faster than direct") && screen.contains("524 ms and 4.19 s"), "{screen}");
     press(&mut app, "p");
     assert!(app.ui.replay.at != app.ui.replay.other.unwrap_or(9));
     press(&mut app, "esc");
@@ -166,7 +178,6 @@ fn a_plan_is_run_only_when_the_question_is_answered() {
 #[test]
 fn a_path_that_is_typed_is_read() {
     let mut app = app(two_hosts(), Tab::Replay, Level::TrueColor, Mode::Live);
-    assert!(shown(&mut app).contains("no plan is loaded"), "{}", shown(&mut app));
     press(&mut app, "o");
     for c in "my plan.json".chars() {
         let key: Key = if c == ' ' { "space".parse().unwrap() } else { c.to_string().parse().unwrap() };
@@ -214,10 +225,117 @@ fn links_are_lit_as_bytes_pass() {
     assert!(!text(&frame(&mut app, 200, 56)).contains("▶ 16.4"));
 }
 
+/// A plan of a single flow of 1 GiB.
+fn plan(name: &str, from: usize, to: usize) -> Record {
+    let flow = Flow { stage: 0, from, to, bytes: 1 << 30, messages: 1, after: Vec::new(), offset: None, staged: Staged::default() };
+    let stages = vec![Stage { name: "all".to_owned(), waits: true }];
+    let traffic = Traffic { name: name.to_owned(), ranks: 8, stages, flows: vec![flow], ..Traffic::default() };
+    Record { t: 99.0, event: Event::PlanLoaded { traffic } }
+}
+
+/// A screen that prices what it is given, at once.
+fn pricing(session: Session, plans: Vec<Record>) -> App {
+    let mut app = app(session, Tab::Replay, Level::TrueColor, Mode::Live);
+    app.replays.let_go();
+    app.take(plans);
+    frame(&mut app, 120, 40);
+    app
+}
+
+#[test]
+fn a_loaded_plan_is_priced_with_what_was_measured() {
+    let mut app = pricing(b70(), vec![plan("slow", 1, 3), plan("fast", 2, 0)]);
+    let screen = shown(&mut app);
+    assert!(screen.contains("replay · fast · plan 2 of 2"), "what came last is looked at: {screen}");
+    // 53.9 and 3.6 GB/s were measured.
+    let seconds = |app: &App| app.replays.reel(app.ui.replay.at).unwrap().replay.seconds;
+    let gib = f64::from(1 << 30);
+    assert!((seconds(&app) / (gib / 53.9e9) - 1.0).abs() < 0.03, "{}", seconds(&app));
+    press(&mut app, "p");
+    assert!((seconds(&app) / (gib / 3.6e9) - 1.0).abs() < 0.03, "{}", seconds(&app));
+    // One of the same name takes the place of the one before.
+    app.take(vec![plan("slow", 2, 0)]);
+    frame(&mut app, 120, 40);
+    assert_eq!(app.replays.shown().len(), 2);
+    assert!((seconds(&app) / (gib / 53.9e9) - 1.0).abs() < 0.03, "{}", seconds(&app));
+}
+
+#[test]
+fn what_has_no_price_says_why() {
+    let mut app = pricing((header("new", &["a"; 8]), Vec::new()), vec![plan("early", 0, 1)]);
+    let screen = shown(&mut app);
+    assert!(screen.contains("early has no price") && screen.contains("was not measured"), "{screen}");
+    assert_eq!(press(&mut app, "e"), Effect::Nothing);
+    assert!(app.ui.popups.is_empty());
+}
+
+#[test]
+fn a_thread_prices_while_the_screen_goes_on_and_news_are_priced_when_it_is_quiet() {
+    let mut app = app(b70(), Tab::Replay, Level::TrueColor, Mode::Live);
+    app.replays.let_go();
+    app.share = Some(std::time::Duration::from_millis(5));
+    app.take(vec![plan("fast", 2, 0)]);
+    let until = |app: &mut App, what: &dyn Fn(&App) -> bool| {
+        let begun = std::time::Instant::now();
+        while !what(app) {
+            assert!(begun.elapsed().as_secs() < 60);
+            app.tick(0.05);
+            frame(app, 120, 40);
+        }
+    };
+    until(&mut app, &|app| app.replays.reel(0).is_some());
+    until(&mut app, &|app| !app.replays.busy());
+    let made = app.replays.made();
+    for _ in 0..5 {
+        app.tick(0.05);
+        frame(&mut app, 120, 40);
+    }
+    assert_eq!(app.replays.made(), made, "what is made stays");
+    // The same pair again, slower.
+    let (_, records) = b70();
+    let again = records
+        .iter()
+        .rev()
+        .find(|record| matches!(&record.event, Event::ProbeDone { samples, .. } if (samples[0].from, samples[0].to) == (2, 0)));
+    app.apply(again.unwrap());
+    assert!(app.replays.stale(0) && shown(&mut app).contains("samples came in since"), "{}", shown(&mut app));
+    until(&mut app, &|app| !app.replays.stale(0));
+}
+
+#[test]
+fn without_a_plan_the_strategies_of_this_machine_are_offered_and_one_is_looked_at() {
+    let mut app = pricing(b70(), Vec::new());
+    let screen = shown(&mut app);
+    for told in ["strategies", "trainers  0-3", "engines   4-7", "8GiB", "predicted  ", "relay", "o reads a plan's file"] {
+        assert!(screen.contains(told), "{told}: {screen}");
+    }
+    let seconds = |app: &App| app.replays.ranked().unwrap().ranking.as_ref().unwrap().rows[0].seconds;
+    let before = seconds(&app);
+    // Another model: half of it takes half as long, if latency is nothing.
+    press(&mut app, "down down enter ctrl-u 4 G enter");
+    assert!((seconds(&app) / before - 0.5).abs() < 0.05, "{} of {before}", seconds(&app));
+    press(&mut app, "down down down enter");
+    let screen = shown(&mut app);
+    assert!(screen.contains("◀ bottleneck") && screen.contains("predicted "), "{screen}");
+    let reel = app.ui.replay.reel(&app.replays).unwrap();
+    assert!((reel.replay.seconds / seconds(&app) - 1.0).abs() < 1e-6, "the same price in both");
+    press(&mut app, "s");
+    assert!(shown(&mut app).contains("s shows 1 plan"), "{}", shown(&mut app));
+    // A second one, then both beside each other.
+    press(&mut app, "down enter c");
+    assert_eq!((app.replays.shown().len(), app.ui.replay.other), (2, Some(0)));
+    // What is wrong is told at its line.
+    press(&mut app, "s home enter ctrl-u 9 enter");
+    assert!(row(&shown(&mut app), "trainers").contains("9"), "{}", shown(&mut app));
+    assert!(!shown(&mut app).contains("predicted  "), "{}", shown(&mut app));
+}
+
 #[test]
 fn replays_look_as_they_did() {
     let sizes = [(60, 18), (80, 24), (120, 40), (200, 56)];
-    for (name, keys) in [("replay", ""), ("replay-chosen", "j j j"), ("replay-compared", "c c home l l l l l l l l")] {
+    for (name, keys) in
+        [("replay", ""), ("replay-chosen", "j j j"), ("replay-compared", "c c home l l l l l l l l"), ("replay-strategies", "s end")]
+    {
         for ((width, height), level) in
             sizes.into_iter().flat_map(|size| [Level::TrueColor, Level::Ansi256, Level::Ansi16, Level::None].map(|level| (size, level)))
         {
@@ -225,10 +343,28 @@ fn replays_look_as_they_did() {
                 continue;
             }
             let mut app = holding(level);
+            if name == "replay-strategies" {
+                let (job, ranking) = ranking(&app.model.header.topology);
+                app.replays.hold_ranking(job, Ok(ranking));
+            }
             press(&mut app, keys);
             insta::assert_snapshot!(format!("{name}-{width}x{height}-{level:?}"), styled(&frame(&mut app, width, height)));
         }
     }
+}
+
+#[test]
+#[ignore = "tells how long frames take; benches/screen.rs does it with optimizations"]
+fn frames_of_a_thousand_rounds() {
+    let mut app = app(two_hosts(), Tab::Replay, Level::TrueColor, Mode::Live);
+    app.replays.hold(vec![rounds(16, 1000)]);
+    frame(&mut app, 200, 56);
+    let begun = std::time::Instant::now();
+    for _ in 0..50 {
+        app.input(&Input::Key("left".parse::<Key>().unwrap().into()));
+        frame(&mut app, 200, 56);
+    }
+    println!("a step and a frame: {:.2} ms", begun.elapsed().as_secs_f64() * 1e3 / 50.0);
 }
 
 /// `PICTURES=/tmp/p cargo test --lib replay_pictures -- --ignored`, then `rsvg-convert`.
@@ -236,11 +372,23 @@ fn replays_look_as_they_did() {
 #[ignore = "writes pictures for a person to look at"]
 fn replay_pictures() {
     let folder = std::env::var("PICTURES").unwrap();
-    for (name, keys) in [("plain", ""), ("chosen", "j j j"), ("compared", "c c"), ("warned", "p p"), ("asked", "e"), ("rounds", "")] {
+    for (name, keys) in [
+        ("strategies", "s end up up"),
+        ("plain", ""),
+        ("chosen", "j j j"),
+        ("compared", "c c"),
+        ("warned", "p p"),
+        ("asked", "e"),
+        ("rounds", ""),
+    ] {
         for ((width, height), level) in
             [(80, 24), (120, 40), (200, 56)].into_iter().flat_map(|size| [Level::TrueColor, Level::None].map(|level| (size, level)))
         {
             let mut app = holding(level);
+            if name == "strategies" {
+                let (job, ranking) = ranking(&app.model.header.topology);
+                app.replays.hold_ranking(job, Ok(ranking));
+            }
             if name == "rounds" {
                 app.replays.hold(vec![rounds(16, 1000)]);
             }

@@ -43,17 +43,22 @@ impl Rows {
     pub fn of(height: usize, resources: usize, stages: usize, lanes: usize) -> Self {
         let headings = height >= 14;
         let rest = height.saturating_sub(if headings { 2 } else { 0 });
-        let own_stages = stages.min((rest / 5).max(1)).min(rest);
+        // Rounds by the thousand are seen around the play head, no more.
+        let few = (rest / 5).max(1).min(rest);
+        let own_stages = if stages <= few { stages } else { few.min(MOST_STAGES) };
         let rest = rest - own_stages;
         // Resources first; what they leave is the lanes', and the other way round.
         let half = (rest * 11 / 20).max(1).min(rest);
         let own_lanes = lanes.min(rest - resources.min(half));
         let own_resources = resources.min(rest - own_lanes);
-        let own_stages = stages.min(own_stages + rest - own_lanes - own_resources);
+        let own_stages = if stages <= 2 * MOST_STAGES { stages.min(own_stages + rest - own_lanes - own_resources) } else { own_stages };
         let used = own_resources + own_stages + own_lanes + if headings { 2 } else { 0 };
         Self { headings, gaps: headings && height >= used + 2, resources: own_resources, stages: own_stages, lanes: own_lanes }
     }
 }
+
+/// Stages that are shown of more.
+const MOST_STAGES: usize = 5;
 
 /// Columns of the labels.
 pub fn labels(columns: u16) -> u16 {
@@ -80,7 +85,7 @@ impl Block<'_> {
         y = self.resources(scene, buf, y, rows.resources, hits);
         y += u16::from(rows.gaps);
         if rows.headings {
-            self.heading(scene, buf, y, "stage", "predicted", if self.run.is_some() { "measured" } else { "" });
+            self.heading(scene, buf, y, "stage", "over at", if self.run.is_some() { "measured" } else { "" });
             y += 1;
         }
         y = self.stages(scene, buf, y, rows.stages);
@@ -194,15 +199,15 @@ impl Block<'_> {
         let stages = &self.reel.replay.stages;
         let at = self.reel.stage(self.scale.head).map(|(number, _)| number);
         let shown = window(at.unwrap_or(0).saturating_sub(rows / 2), stages.len(), rows);
-        let measured = self.run.map(super::measured).unwrap_or_default();
+        let measured = self.run.map(super::ends).unwrap_or_default();
         let room = self.room();
         let mut row = y;
         for number in shown {
             let Some(stage) = stages.get(number) else { break };
             let here = at == Some(number);
             let style = if here { look.strong() } else { look.text() };
-            let own = measured.stage(number);
-            let mut numbers = vec![span(right(&format_seconds(stage.end - stage.start), SECONDS), style)];
+            let own = measured.get(number).copied();
+            let mut numbers = vec![span(right(&format_seconds(stage.end), SECONDS), style)];
             if room >= 40 {
                 let text = own.map_or_else(String::new, format_seconds);
                 numbers.push(span(right(&text, SECONDS), look.good()));
@@ -215,7 +220,7 @@ impl Block<'_> {
             let screen = self.area.y + row;
             self.scale.line(buf, screen, (stage.start, stage.end), if here { look.bar() } else { look.dim() });
             self.scale.mark(buf, screen, stage.start, "┝", if here { look.bar() } else { look.dim() });
-            if let Some(end) = measured.end(number) {
+            if let Some(end) = own {
                 self.scale.mark(buf, screen, end, "◆", look.good());
             }
             row += 1;
@@ -264,7 +269,9 @@ mod tests {
                 let rows = Rows::of(height, resources, stages, lanes);
                 let used = rows.resources + rows.stages + rows.lanes + if rows.headings { 2 } else { 0 };
                 let all = resources + stages + lanes + if rows.headings { 2 } else { 0 };
-                assert_eq!(used, all.min(height).max(if rows.headings { 2 } else { 0 }), "{height} {resources} {stages} {lanes}: {rows:?}");
+                assert!(used <= height.max(2), "{height} {resources} {stages} {lanes}: {rows:?}");
+                assert!(used >= all.min(height) || stages > 2 * MOST_STAGES, "{height} {resources} {stages} {lanes}: {rows:?}");
+                assert!(!rows.gaps || used + 2 <= height);
                 assert!(rows.resources <= resources && rows.stages <= stages && rows.lanes <= lanes);
                 assert!(height < 3 || resources == 0 || rows.resources > 0, "the busiest is always told");
             }

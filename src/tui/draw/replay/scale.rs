@@ -11,7 +11,8 @@ use crate::tui::replay::Strip;
 use crate::units::format_seconds;
 
 /// Glyphs of an amount, 0 to 1, growing upwards and to the right.
-const UP: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+/// A full one leaves a line free, so that rows stay apart.
+const UP: [&str; 8] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇"];
 const ALONG: [&str; 9] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"];
 
 /// The time in sight, and the columns that it has.
@@ -63,7 +64,7 @@ impl Scale {
 
     /// How full something is over time, as heights.
     pub fn heights(&self, buf: &mut Buffer, y: u16, strip: &Strip, style: Style) {
-        self.row(buf, y, |from, to| (UP[eighths(strip.mean(from, to))], style));
+        self.row(buf, y, |from, to| (UP[sevenths(strip.mean(from, to))], style));
     }
 
     /// When bytes pass (bold), and when they are on their way.
@@ -131,9 +132,9 @@ impl Scale {
     }
 }
 
-/// A share in eighths; little is not nothing.
-fn eighths(share: f64) -> usize {
-    if share <= 0.0 || !share.is_finite() { 0 } else { ((share * 8.0).round() as usize).clamp(1, 8) }
+/// A share in sevenths; little is not nothing.
+fn sevenths(share: f64) -> usize {
+    if share <= 0.0 || !share.is_finite() { 0 } else { ((share * 7.0).round() as usize).clamp(1, 7) }
 }
 
 /// A bar of `columns`, filled by `share` (0 to 1) to an eighth of a column.
@@ -172,7 +173,7 @@ mod tests {
         }
         assert_eq!([bar(0.0, 4), bar(0.5, 4), bar(0.98, 4), bar(1.0, 4), bar(2.0, 2)], ["    ", "██  ", "███▉", "████", "██"]);
         assert_eq!((short(0.2), short(0.02), short(20.0)), ("200 ms".to_owned(), "20 ms".to_owned(), "20 s".to_owned()));
-        assert_eq!([0.0, 1e-9, 0.5, 1.0].map(eighths), [0, 1, 4, 8]);
+        assert_eq!([0.0, 1e-9, 0.5, 1.0].map(sevenths), [0, 1, 4, 7]);
     }
 
     #[test]

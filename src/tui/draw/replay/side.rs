@@ -7,13 +7,17 @@ use ratatui::text::{Line, Span};
 
 use crate::ramp::{Map, Ramp};
 use crate::tui::draw::Scene;
-use crate::tui::draw::text::{left, panel, put, right, span, wrap};
+use crate::tui::draw::text::{fit, left, panel, put, right, span, wrap};
+use crate::tui::keys::Action;
 use crate::tui::replay::Reel;
 use crate::tui::widgets::matrix::color;
 use crate::units::{format_seconds, format_size, plain};
 
 /// Ranks of which each has a row.
 const MOST: usize = 20;
+/// Rows of the links at most, and of the facts at least.
+const LINKS: u16 = 14;
+const FACTS: u16 = 10;
 
 /// Draw the panels.
 pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, reel: &Reel) {
@@ -22,7 +26,36 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, reel: &Reel) {
     if rows > 4 {
         matrix(scene, buf, Rect { height: rows, ..area }, reel);
     }
-    facts(scene, buf, Rect { y: area.y + rows, height: area.height - rows, ..area }, reel);
+    let mut rest = Rect { y: area.y + rows, height: area.height - rows, ..area };
+    // Links where they are known, and where they leave enough for the facts.
+    let lit = scene.lights.rates().count() as u16;
+    let links_height = (lit + 2).min(LINKS).min(rest.height / 2);
+    if lit > 0 && links_height > 3 && rest.height - links_height >= FACTS {
+        rest.height -= links_height;
+        links(scene, buf, Rect { y: rest.y + rest.height, height: links_height, ..rest });
+    }
+    facts(scene, buf, rest, reel);
+}
+
+/// The devices whose links carry most at the play head.
+fn links(scene: &Scene<'_>, buf: &mut Buffer, area: Rect) {
+    let look = scene.look;
+    let key = look.key_of(Action::LightLinks);
+    let title = fit(&["links in use".to_owned(), format!(" · {key} shows where")], usize::from(area.width).saturating_sub(4));
+    let inner = panel(buf, area, look, &Line::from(span(title, look.title())));
+    let mut lit: Vec<(u32, f64)> = scene.lights.rates().collect();
+    lit.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let topology = &scene.model.header.topology;
+    let several = topology.hardware.len() > 1;
+    let room = usize::from(inner.width).saturating_sub(2);
+    for (y, (node, rate)) in (0..inner.height).zip(lit) {
+        let Some(node) = scene.atlas.tree.node(node) else { continue };
+        let host = node.host.and_then(|host| topology.hardware.get(host)).filter(|_| several).map(|host| plain(&host.host));
+        let name = host.map_or_else(|| node.name.clone(), |host| if host == node.name { host } else { format!("{host} {}", node.name) });
+        let rate = scene.view.rates().text(rate);
+        let name = left(&name, room.saturating_sub(super::width(&rate) + 1));
+        put(buf, inner, y, &Line::from(vec![span(format!(" {name} "), look.text()), span(rate, look.lit())]));
+    }
 }
 
 /// Who sends to whom at the play head; row sends.
@@ -34,7 +67,9 @@ fn matrix(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, reel: &Reel) {
     let rates = reel.rates(head);
     let most = rates.values().copied().fold(0.0, f64::max);
     let ranks = reel.traffic.ranks;
-    let head: String = (0..ranks).map(|rank| right(&(rank % 100).to_string(), 2)).collect();
+    // Numbers of two digits would touch.
+    let label = |rank: usize| if ranks > 10 && !rank.is_multiple_of(2) { String::new() } else { rank.to_string() };
+    let head: String = (0..ranks).map(|rank| right(&label(rank), 2)).collect();
     put(buf, inner, 0, &Line::from(span(format!(" to   {head}"), look.dim())));
     let ramp = Ramp::new(Map::Sequential, look.theme.level());
     let mut cells = vec![None; ranks * ranks];
