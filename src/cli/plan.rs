@@ -2,6 +2,7 @@
 
 mod build;
 mod schedule;
+mod union;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -14,6 +15,8 @@ pub enum PlanCommands {
     Build(build::BuildArgs),
     /// Schedule a plan: who sends what to whom in which round, under a staging budget
     Schedule(schedule::ScheduleArgs),
+    /// Unite layouts that hold a model at once: every holder of every element, so that any of them may send
+    Union(union::UnionArgs),
 }
 
 /// Any of them.
@@ -21,6 +24,7 @@ pub(super) fn run(what: &PlanCommands) -> Result<u8> {
     match what {
         PlanCommands::Build(wanted) => build::run(wanted),
         PlanCommands::Schedule(wanted) => schedule::run(wanted),
+        PlanCommands::Union(wanted) => union::run(wanted),
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) struct Priced {
     /// the calibration, if it is one
     pub calibrated: Option<Calibrated>,
     /// number in the prices of each of the plan's ranks; empty for the same
-    places: Vec<usize>,
+    pub places: Vec<usize>,
 }
 
 /// Ranks of a job are numbered below this.
@@ -111,6 +111,11 @@ fn places(group: Option<&[usize]>, measured: &[usize], world: usize) -> Result<V
 }
 
 impl Priced {
+    /// Number in the prices of each rank of the transfer.
+    pub fn ranks(&self) -> Vec<usize> {
+        if self.places.is_empty() { (0..self.prices.world()).collect() } else { self.places.clone() }
+    }
+
     /// A traffic with the numbers that its ranks have in the prices.
     pub fn placed(&self, traffic: Traffic) -> Result<Traffic> {
         if self.places.is_empty() {
@@ -132,5 +137,35 @@ impl Priced {
         }
         placed.ranks = self.prices.world();
         Ok(placed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_of_a_job_are_found_among_those_that_were_calibrated() {
+        assert_eq!(places(None, &[], 4).unwrap(), [0; 0]);
+        assert_eq!(places(Some(&[1, 3]), &[], 4).unwrap(), [1, 3]);
+        assert_eq!(places(Some(&[9, 11]), &[8, 9, 10, 11], 4).unwrap(), [1, 3]);
+        let refuse = |group: &[usize], measured: &[usize]| places(Some(group), measured, 4).unwrap_err().to_string();
+        assert_eq!(refuse(&[4], &[]), "--group: rank 4 has no prices; those of 0-3 have");
+        assert_eq!(refuse(&[0], &[8, 9]), "--group: rank 0 has no prices; those of 8-9 have");
+    }
+
+    #[test]
+    fn a_file_of_fits_is_known_by_what_it_holds() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |text: &str| {
+            let path = folder.path().join("x.json");
+            fs::write(&path, text).unwrap();
+            calibrated(&path)
+        };
+        let fit = r#"{"pattern": "peer", "key": {"from": 0, "to": 1}, "path": "inter_node", "alpha_us": 5, "gbps": 8}"#;
+        assert_eq!(file(&format!("[{fit}]")).unwrap().world(), 2);
+        assert_eq!(file(&format!(r#"{{"node_of": [0, 1, 1], "fits": [{fit}]}}"#)).unwrap().world(), 3);
+        let refused = format!("{:#}", file(r#"[{"pattern": "peer", "key": {"from": 0}, "gbps": 8}]"#).unwrap_err());
+        assert!(refused.contains("x.json") && refused.contains("fit 0: key: expected"), "{refused}");
     }
 }

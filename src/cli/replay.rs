@@ -197,13 +197,13 @@ fn plan(page: &mut Page, Told { traffic, replay }: &Told, all: bool) {
             let head = format!(
                 "  {:<22} {:>9}  {:>9}  {:>13}  ",
                 short(&stage.name, 22),
-                format_seconds(stage.start),
-                format_seconds(stage.end - stage.start),
-                format_seconds(stage.latency)
+                seconds(stage.start),
+                seconds(stage.end - stage.start),
+                seconds(stage.latency)
             );
             page.sentence(&head, &stage.bottleneck.say);
         }
-        more(page, replay.stages.len(), shown, "stages");
+        more(page, replay.stages.len(), shown, "stage");
     }
     let shown = if all { usize::MAX } else { SHOWN };
     if !replay.resources.is_empty() {
@@ -220,14 +220,20 @@ fn plan(page: &mut Page, Told { traffic, replay }: &Told, all: bool) {
                 plain(&load.resource.name)
             ));
         }
-        more(page, replay.resources.len(), shown, "resources");
+        more(page, replay.resources.len(), shown, "resource");
     }
 }
 
 fn more(page: &mut Page, all: usize, shown: usize, what: &str) {
     if all > shown {
-        page.quiet(&format!("    and {} {what} more (--all)", format_count((all - shown) as u64)));
+        let plural = if all - shown == 1 { "" } else { "s" };
+        page.quiet(&format!("    and {} {what}{plural} more (--all)", format_count((all - shown) as u64)));
     }
+}
+
+/// Nothing at all has no unit.
+fn seconds(seconds: f64) -> String {
+    if seconds == 0.0 { "0".to_owned() } else { format_seconds(seconds) }
 }
 
 fn short(name: &str, most: usize) -> String {
@@ -239,4 +245,67 @@ fn memory(arenas: &[u64]) -> Option<String> {
     let (rank, most) = arenas.iter().enumerate().max_by_key(|arena| (arena.1, std::cmp::Reverse(arena.0)))?;
     let sum: u64 = arenas.iter().sum();
     (*most > 0).then(|| format!("staging takes {} of rank {rank}, the most; {} of all ranks", format_size(*most), format_size(sum)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::price::Published;
+    use crate::topology::PathClass;
+
+    fn priced() -> Priced {
+        let published = Published { node_of: vec![0, 0, 0, 0], ranks: 8, ..Published::default() };
+        let prices = published.peer(PathClass::IntraNode, 5.0, 10.0, 0.05).prices().unwrap();
+        Priced { prices: Box::new(prices), name: "fits.json".to_owned(), calibrated: None, places: vec![2, 3] }
+    }
+
+    fn told() -> Vec<Told> {
+        let flows = r#"{"name": "NAME", "ranks": 2, "stages": [{"name": "all", "waits": true}], "arenas": [4194304, 8388608],
+                        "flows": [{"stage": 0, "from": 0, "to": 1, "bytes": 1073741824, "messages": 1}]}"#;
+        let one = |name: &str, bytes: u64| {
+            let mut traffic: Traffic = serde_json::from_str(&flows.replace("NAME", name)).unwrap();
+            traffic.flows[0].bytes = bytes;
+            let traffic = priced().placed(traffic).unwrap();
+            Told { replay: replay(&traffic, priced().prices.as_ref()).unwrap(), traffic }
+        };
+        vec![one("slow", 2 << 30), one("fast", 1 << 30)]
+    }
+
+    #[test]
+    fn a_person_reads_the_fastest_first_what_binds_and_what_is_doubtful() {
+        let text = text(&priced(), &told(), false, Look::default());
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "priced with fits.json");
+        assert_eq!(lines[2], "fast    107 ms          link 2→3: 1 GiB over 10.0 GB/s = 107 ms");
+        assert_eq!(lines[3], "slow    215 ms   2.00×  link 2→3: 2 GiB over 10.0 GB/s = 215 ms");
+        for part in [
+            "slow: 4 ranks, 1 flows, 2 GiB",
+            "  predicted  215 ms (",
+            "  memory     staging takes 8 MiB of rank 3, the most; 12 MiB of all",
+            "  ! group: measured in a group of 8 ranks, used in one of 4: ",
+            "  ▶   215 ms         100%     2 GiB       1  link 2→3",
+        ] {
+            assert!(text.contains(part), "{part:?} in\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_program_reads_the_same() {
+        let value: Value = serde_json::from_str(&document(&priced(), &told(), true)).unwrap();
+        let slow = &value["plans"][0];
+        assert_eq!((&slow["name"], &slow["resources"][0]["name"]), (&json!("slow"), &json!("link 2→3")));
+        assert!((slow["seconds"].as_f64().unwrap() - 0.214_753_364_8).abs() < 1e-9, "{slow}");
+        assert!(slow["low"].as_f64() < slow["seconds"].as_f64() && slow["seconds"].as_f64() < slow["high"].as_f64());
+        assert_eq!(
+            (&slow["times"][0]["from"], &slow["bottleneck"]["resource"], &slow["warnings"][0]["kind"]),
+            (&json!(2), &json!(0), &json!("group"))
+        );
+    }
+
+    #[test]
+    fn a_group_says_where_the_plans_ranks_are() {
+        let traffic = Traffic { ranks: 3, ..told()[0].traffic.clone() };
+        assert_eq!(priced().placed(traffic).unwrap_err().to_string(), "--group names 2 ranks, but slow has 3");
+        assert!(priced().prices.world() == 4);
+    }
 }

@@ -8,21 +8,21 @@ use clap::Args;
 use serde_json::json;
 
 use super::discover::{Look, Page};
-use super::{FINE, FOUND, print, settings};
+use super::prices::{PriceArgs, Priced};
+use super::{FINE, FOUND, prices, print, settings};
 use crate::fabric::Fabric;
-use crate::plan::Transfers;
-use crate::plan::price::Prices;
+use crate::plan::files;
 use crate::plan::strategy::{Ground, Held, Job, Ranking, rank};
+use crate::topology::Level;
 use crate::units::{format_ranks, format_seconds, format_size, parse_ranks, parse_size, plain, plain_json};
 
 #[derive(Debug, Args)]
 pub struct StrategiesArgs {
-    /// Price with a described fabric: a name (see `toposcope fabrics`) or a file
-    #[arg(long, value_name = "NAME|FILE")]
-    pub fabric: String,
-    /// Price what a library's all-gather does with this fabric: the engines of one host as a group of their own, numbered from 0. A
-    /// pair often gives more in such a group than in that of the transfer (default: as in the group of the transfer)
-    #[arg(long, value_name = "NAME|FILE")]
+    #[command(flatten)]
+    pub price: PriceArgs,
+    /// Price what a library's all-gather does with this calibration or fabric: the engines of one host as a group of their own,
+    /// numbered from 0. A pair often gives more in such a group than in that of the transfer (default: as in the transfer's)
+    #[arg(long, value_name = "SESSION|CAL|FITS|FABRIC")]
     pub inside: Option<String>,
     /// Size of the model
     #[arg(long, value_name = "SIZE")]
@@ -55,21 +55,22 @@ pub struct StrategiesArgs {
 
 /// Price them all. Exit code 1 where none can be priced.
 pub(super) fn run(wanted: &StrategiesArgs) -> Result<u8> {
-    let fabric = settings::fabric(&wanted.fabric)?;
-    let inside = wanted.inside.as_deref().map(settings::fabric).transpose().context("--inside")?;
-    let job = job(wanted, &fabric)?;
+    let priced = prices::load(&wanted.price)?;
+    let inside = wanted.inside.as_deref().map(inside).transpose().context("--inside")?;
+    let job = job(wanted, &priced)?;
     if let Some(inside) = &inside
-        && let Some((_, engines)) = job.engine_hosts().iter().find(|(_, engines)| engines.len() > inside.world())
+        && let Some((_, engines)) = job.engine_hosts().iter().find(|(_, engines)| engines.len() > inside.prices.world())
     {
-        bail!("--inside: it has prices of {} ranks, but {} engines are on one host", inside.world(), engines.len());
+        bail!("--inside: it has prices of {} ranks, but {} engines are on one host", inside.prices.world(), engines.len());
     }
-    let ground = Ground { prices: &fabric, inside: inside.as_ref().map(|inside| inside as &dyn Prices) };
+    let ground = Ground { prices: priced.prices.as_ref(), inside: inside.as_ref().map(|inside| inside.prices.as_ref()) };
     let ranking = rank(&job, &ground, wanted.slices)?;
     let written = wanted.out.as_deref().map(|out| write(&ranking, out)).transpose()?.unwrap_or_default();
+    let names = (priced.name, inside.map(|inside| inside.name));
     if wanted.json {
-        print(&document(wanted, &job, &ranking));
+        print(&document(&names, &job, &ranking));
     } else {
-        print(&text(wanted, &job, &ranking, Look::now()));
+        print(&text(&names, &job, &ranking, Look::now()));
         for path in written {
             print(&format!("{}\n", path.display()));
         }
@@ -77,13 +78,32 @@ pub(super) fn run(wanted: &StrategiesArgs) -> Result<u8> {
     Ok(if ranking.rows.is_empty() { FOUND } else { FINE })
 }
 
-fn job(wanted: &StrategiesArgs, fabric: &Fabric) -> Result<Job> {
-    let world = fabric.world();
+/// Of a fabric that has that name or is such a file, else of a calibration.
+fn inside(text: &str) -> Result<Priced> {
+    let named = Fabric::shipped(text).is_some() || Path::new(text).extension().is_some_and(|kind| kind == "toml");
+    let (fabric, calibration) = if named { (Some(text.to_owned()), None) } else { (None, Some(PathBuf::from(text))) };
+    prices::load(&PriceArgs { fabric, calibration, ..PriceArgs::default() })
+}
+
+/// Ranks are those of the transfer: with `--group` numbered in it.
+fn job(wanted: &StrategiesArgs, priced: &Priced) -> Result<Job> {
+    let hosts = match (&priced.calibrated, &wanted.price.fabric) {
+        (Some(calibrated), _) => {
+            let units = calibrated.units();
+            (0..units.world()).map(|rank| units.unit(Level::Host, rank).map_or(0, |unit| unit.number)).collect()
+        }
+        (None, Some(fabric)) => Job::hosts(&settings::fabric(fabric)?.topology()),
+        (None, None) => bail!("the prices tell no hosts"),
+    };
+    let places = priced.ranks();
+    let ranks = |text: &str, what: &'static str| -> Result<Vec<usize>> {
+        Ok(parse_ranks(text, places.len()).context(what)?.into_iter().map(|rank| places[rank]).collect())
+    };
     Ok(Job {
-        hosts: Job::hosts(&fabric.topology()),
+        hosts,
         bytes: parse_size(&wanted.bytes).context("--bytes")?,
-        trainers: parse_ranks(&wanted.trainers, world).context("--trainers")?,
-        engines: parse_ranks(&wanted.engines, world).context("--engines")?,
+        trainers: ranks(&wanted.trainers, "--trainers")?,
+        engines: ranks(&wanted.engines, "--engines")?,
         held: if wanted.shards { Held::Shards } else { Held::Whole },
         message: if wanted.windows { None } else { Some(parse_size(&wanted.bytes_per_peer).context("--bytes-per-peer")?) },
     })
@@ -93,8 +113,7 @@ fn job(wanted: &StrategiesArgs, fabric: &Fabric) -> Result<Job> {
 fn write(ranking: &Ranking, out: &Path) -> Result<Vec<PathBuf>> {
     let place = |path: &Path| format!("--out {}", path.display());
     let one = |path: PathBuf, traffic: &crate::plan::Traffic| -> Result<PathBuf> {
-        let text = serde_json::to_string(&Transfers::Traffic(traffic.clone()))?;
-        fs::write(&path, text + "\n").with_context(|| place(&path))?;
+        fs::write(&path, files::write_traffic(traffic)).with_context(|| place(&path))?;
         Ok(path)
     };
     if out.extension().is_some_and(|kind| kind == "json") && !out.is_dir() {
@@ -104,8 +123,11 @@ fn write(ranking: &Ranking, out: &Path) -> Result<Vec<PathBuf>> {
     ranking.rows.iter().map(|row| one(out.join(format!("{}.json", row.strategy.slug())), &row.traffic)).collect()
 }
 
+/// Of the prices, and of those of a host's engines.
+type Names = (String, Option<String>);
+
 /// For a program.
-fn document(wanted: &StrategiesArgs, job: &Job, ranking: &Ranking) -> String {
+fn document((prices, inside): &Names, job: &Job, ranking: &Ranking) -> String {
     let row = |row: &crate::plan::strategy::Ranked| {
         let stages: Vec<_> = row
             .stages
@@ -126,8 +148,8 @@ fn document(wanted: &StrategiesArgs, job: &Job, ranking: &Ranking) -> String {
         })
     };
     let mut value = json!({
-        "prices": wanted.fabric,
-        "inside": wanted.inside,
+        "prices": prices,
+        "inside": inside,
         "bytes": job.bytes,
         "trainers": job.trainers,
         "engines": job.engines,
@@ -141,7 +163,7 @@ fn document(wanted: &StrategiesArgs, job: &Job, ranking: &Ranking) -> String {
 }
 
 /// For a person.
-fn text(wanted: &StrategiesArgs, job: &Job, ranking: &Ranking, look: Look) -> String {
+fn text((prices, inside): &Names, job: &Job, ranking: &Ranking, look: Look) -> String {
     let mut page = Page::new(look);
     let number = |ranks: &[usize], what: &str| {
         let plural = if ranks.len() == 1 { "" } else { "s" };
@@ -159,10 +181,10 @@ fn text(wanted: &StrategiesArgs, job: &Job, ranking: &Ranking, look: Look) -> St
             format_size(job.bytes),
             number(&job.trainers, "trainer"),
             number(&job.engines, "engine"),
-            wanted.fabric
+            prices
         )),
     );
-    if let Some(inside) = &wanted.inside {
+    if let Some(inside) = inside {
         page.sentence("", &plain(&format!("a library's all-gather among the engines of a host: prices of {inside}")));
     }
     page.line("");

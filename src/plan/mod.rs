@@ -54,6 +54,18 @@ pub enum PlanError {
     Policy { place: At, what: String },
 }
 
+impl PlanError {
+    /// Where, and what.
+    pub fn parts(&self) -> (&At, &str) {
+        match self {
+            Self::Invalid { place, what }
+            | Self::Unsupported { place, what }
+            | Self::Budget { place, what }
+            | Self::Policy { place, what } => (place, what),
+        }
+    }
+}
+
 /// Where in maps something is wrong.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct At {

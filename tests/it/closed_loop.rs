@@ -1,6 +1,7 @@
 //! The closed loop on the simulator (issue 3, must show b, c, d, f): what a fabric is told to be, a sweep and its fits find again.
 
 mod cost;
+mod prices;
 mod published;
 mod recovered;
 mod resources;

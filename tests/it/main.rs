@@ -18,10 +18,12 @@ mod next_tests;
 mod nvml;
 mod place;
 mod plans;
+mod policies;
 #[cfg(feature = "tui")]
 mod screen;
 mod sessions;
 mod store;
 mod stories;
+mod strategies;
 mod terminal;
 mod words;

@@ -79,7 +79,6 @@ pub fn until(limit: Duration, what: &str, told: impl Fn() -> String, mut conditi
 }
 
 /// Say that something was not tested, past the test harness; in CI that is a failure.
-#[cfg(feature = "mpi")]
 pub fn skipped(reason: &str) {
     use std::io::Write;
     std::io::stderr().write_all(format!("\nSKIPPED: {reason}\n\n").as_bytes()).unwrap();

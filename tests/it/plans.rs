@@ -1,5 +1,8 @@
 //! Plans on the command line, and those that Python writes (issue 6, must show a and h).
 
+mod golden;
+mod properties;
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -70,6 +73,32 @@ fn a_plan_is_scheduled_for_people_and_for_programs_and_a_fault_is_told_with_its_
         "{}",
         broken.stderr
     );
+}
+
+#[test]
+fn layouts_are_united_whatever_their_order_and_one_that_cannot_be_is_named() {
+    let place = Place::new();
+    let piece = |shape: [u64; 2], from: u64, columns: u64, location: u64| json!({"shard_shape": shape, "pieces": [{"shape": shape, "source": [from, [4, 1]], "dest": [0, [columns, 1]], "locations": [location]}]});
+    let map = |ranks: Value| json!({"version": 1, "params": {"^w$": {"logical_shape": [4, 4], "ranks": ranks}}}).to_string();
+    let rows = file(&place, "rows.json", &map(json!({"0": piece([2, 4], 0, 4, 0), "1": piece([2, 4], 8, 4, 1)})));
+    let columns = file(&place, "columns.json", &map(json!({"5": piece([4, 1], 0, 1, 5), "6": piece([4, 3], 1, 3, 6)})));
+    let out = place.folder().join("out.json").display().to_string();
+    let said = run(&place, &["plan", "union", &rows, &columns, "--out", &out]);
+    assert_eq!(said.ended_with(0).stdout, format!("{out}: 1 parameter of 2 layouts, 8 pieces\n"));
+    let first = fs::read_to_string(&out).unwrap();
+    run(&place, &["plan", "union", &columns, &rows, "--out", &out]).ended_with(0);
+    assert_eq!(fs::read_to_string(&out).unwrap(), first);
+    let read: Value = serde_json::from_str(&first).unwrap();
+    assert_eq!(
+        read["params"]["^w$"]["ranks"]["6"]["pieces"][1],
+        json!({"shape": [2, 3], "source": [9, [4, 1]], "dest": [6, [3, 1]], "locations": [1, 6]})
+    );
+
+    let twice = run(&place, &["plan", "union", &rows, &rows, "--out", &out]);
+    assert!(twice.ended_with(2).stderr.contains("parameter w, location 0: invalid: in more than one layout"), "{}", twice.stderr);
+    let bad = file(&place, "bad.json", "{\"params\": 1}");
+    let bad = run(&place, &["plan", "union", &rows, &bad, "--out", &out]);
+    assert!(bad.ended_with(2).stderr.contains("bad.json: "), "{}", bad.stderr);
 }
 
 /// Objects that look like the reference's, with every kind of number that it may hold.

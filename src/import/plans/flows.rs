@@ -172,15 +172,18 @@ pub(super) fn traffic(name: &str, ranks: Option<usize>, rows: Vec<(String, Row)>
     }
     let stages = steps.into_iter().map(|(name, pipelined)| Stage { name, waits: !pipelined }).collect();
     let traffic = Traffic { name: plain(name), ranks: ranks.unwrap_or(most + 1), stages, flows, ..Traffic::default() };
-    traffic.check().map_err(|what| FileError::new("", what))?;
+    traffic.check().map_err(|what| FileError::new("", what.trim_start_matches(": ")))?;
     Ok(traffic)
 }
 
 /// A row with the number of its step, and its place in the file.
 type Placed = (usize, String, Row);
 
-/// Steps in order, each with whether its flows tell what they wait for; and the rows by step.
-fn by_step(rows: Vec<(String, Row)>) -> Result<(Vec<(String, bool)>, Vec<Placed>), FileError> {
+/// What a step is called, and whether its flows tell what they wait for.
+type Step = (String, bool);
+
+/// Steps in order, and the rows by step.
+fn by_step(rows: Vec<(String, Row)>) -> Result<(Vec<Step>, Vec<Placed>), FileError> {
     let stepped = rows.iter().filter(|(_, row)| row.step.is_some()).count();
     if stepped > 0
         && let Some((place, _)) = rows.iter().find(|(_, row)| row.step.is_none())
@@ -200,7 +203,7 @@ fn by_step(rows: Vec<(String, Row)>) -> Result<(Vec<(String, bool)>, Vec<Placed>
         names = by_number.into_iter().map(|(_, name)| name).collect();
     }
     let numbers: HashMap<Name, usize> = names.iter().enumerate().map(|(number, &name)| (name.clone(), number)).collect();
-    let mut steps: Vec<(String, bool)> = names.iter().map(|name| (format!("step {}", name.0), false)).collect();
+    let mut steps: Vec<Step> = names.iter().map(|name| (format!("step {}", name.0), false)).collect();
     if steps.is_empty() {
         steps.push(("flows".to_owned(), false));
     }

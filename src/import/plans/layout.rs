@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{Kind, PlansError, contents, mooncake, named};
 use crate::plan::files::FileError;
-use crate::plan::map::Maps;
+use crate::plan::map::{self, Maps};
 
 /// Who holds what, with what else a file tells of it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -21,6 +21,10 @@ pub struct Layout {
 pub fn layout(text: &str) -> Result<Layout, FileError> {
     match Kind::of(text)? {
         Kind::Mooncake => mooncake::read(text),
+        Kind::AffineMap => map::read(text).map(|maps| Layout { maps, ..Layout::default() }).map_err(|error| {
+            let (place, what) = error.parts();
+            FileError::new(place.to_string(), what)
+        }),
         _ => {
             Err(FileError::new("", "no layout: expected an affine map (params), or a Mooncake weight placement (topology, tensors, parts)"))
         }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::Layout;
 use crate::plan::files::{FileError, parse};
-use crate::plan::map::{Map, Maps, Piece, Shard, Walk};
+use crate::plan::map::{Map, Maps, Piece, Shard, Walk, elements, row_major};
 use crate::plan::union;
 use crate::units::plain;
 
@@ -29,7 +29,8 @@ struct Participant {
 
 #[derive(Deserialize)]
 struct Tensor {
-    tensor_id: String,
+    #[serde(rename = "tensor_id")]
+    id: String,
     global_shape: Vec<u64>,
     /// bytes of an element
     itemsize: u64,
@@ -49,17 +50,6 @@ struct Fragment {
     nbytes: u64,
 }
 
-/// Strides of a dense tensor and its elements; `None` where they cannot be counted.
-fn dense(shape: &[u64]) -> Option<(Vec<i64>, u64)> {
-    let mut strides = vec![1; shape.len()];
-    let mut next = 1_u64;
-    for (stride, &size) in strides.iter_mut().zip(shape).rev() {
-        *stride = next.cast_signed();
-        next = next.checked_mul(size).filter(|&all| i64::try_from(all).is_ok())?;
-    }
-    Some((strides, next))
-}
-
 /// Read a placement. Every fragment is a dense buffer; those that a participant holds of one tensor follow each other in its shard.
 pub(super) fn read(text: &str) -> Result<Layout, FileError> {
     let Document { topology, tensors, parts } = parse(text)?;
@@ -71,14 +61,14 @@ pub(super) fn read(text: &str) -> Result<Layout, FileError> {
     }
     let mut known: BTreeMap<&str, &Tensor> = BTreeMap::new();
     for (number, tensor) in tensors.iter().enumerate() {
-        let place = || format!("tensor {number} ({})", tensor.tensor_id);
-        if known.insert(&tensor.tensor_id, tensor).is_some() {
+        let place = || format!("tensor {number} ({})", tensor.id);
+        if known.insert(&tensor.id, tensor).is_some() {
             return Err(FileError::new(place(), "stands twice"));
         }
         if tensor.itemsize == 0 {
             return Err(FileError::new(place(), "itemsize is 0: expected bytes of an element, 1 or more"));
         }
-        dense(&tensor.global_shape).ok_or_else(|| FileError::new(place(), "global_shape has more elements than can be counted"))?;
+        elements(&tensor.global_shape).ok_or_else(|| FileError::new(place(), "global_shape has more elements than can be counted"))?;
     }
     let mut layouts = Vec::with_capacity(parts.len());
     let mut seen = BTreeSet::new();
@@ -101,12 +91,12 @@ pub(super) fn read(text: &str) -> Result<Layout, FileError> {
         layouts.push(own);
     }
     let maps = if layouts.is_empty() { Maps::new() } else { union(&layouts).map_err(|error| FileError::new("", error.to_string()))? };
-    if let Some(tensor) = tensors.iter().find(|tensor| !maps.contains_key(&plain(&tensor.tensor_id))) {
-        return Err(FileError::new(format!("tensor {}", tensor.tensor_id), "no part holds any of it"));
+    if let Some(tensor) = tensors.iter().find(|tensor| !maps.contains_key(&plain(&tensor.id))) {
+        return Err(FileError::new(format!("tensor {}", tensor.id), "no part holds any of it"));
     }
     Ok(Layout {
         maps,
-        element_sizes: tensors.iter().map(|tensor| (plain(&tensor.tensor_id), tensor.itemsize)).collect(),
+        element_sizes: tensors.iter().map(|tensor| (plain(&tensor.id), tensor.itemsize)).collect(),
         locations: topology.participants.iter().map(|participant| plain(&participant.participant_id)).collect(),
     })
 }
@@ -128,15 +118,15 @@ fn add(own: &mut Maps, location: i64, tensor: &Tensor, fragment: &Fragment) -> R
         }
     }
     let uncounted = "more elements than can be counted";
-    let (rows, _) = dense(&tensor.global_shape).ok_or(uncounted)?;
-    let (strides, elements) = dense(shape).ok_or(uncounted)?;
+    let rows = row_major(&tensor.global_shape);
+    let elements = elements(shape).ok_or(uncounted)?;
     if elements.checked_mul(tensor.itemsize) != Some(fragment.nbytes) {
         return Err(format!("nbytes is {}: expected {elements} elements of {} bytes", fragment.nbytes, tensor.itemsize));
     }
     // Inside the tensor, whose elements can be counted.
     let at = offset.iter().zip(&rows).map(|(&at, &row)| at * row.cast_unsigned()).sum();
     let new = || Map { shape: tensor.global_shape.clone(), shards: BTreeMap::new() };
-    let map = own.entry(plain(&tensor.tensor_id)).or_insert_with(new);
+    let map = own.entry(plain(&tensor.id)).or_insert_with(new);
     let shard = map.shards.entry(location).or_insert_with(|| Shard { shape: Vec::new(), pieces: Vec::new() });
     let before: u64 = shard.pieces.iter().map(|piece| piece.shape.iter().product::<u64>()).sum();
     let after = before.checked_add(elements).filter(|&all| i64::try_from(all).is_ok()).ok_or(uncounted)?;
@@ -144,7 +134,7 @@ fn add(own: &mut Maps, location: i64, tensor: &Tensor, fragment: &Fragment) -> R
     shard.pieces.push(Piece {
         shape: shape.clone(),
         source: Walk { offset: at, strides: rows },
-        dest: Walk { offset: before, strides },
+        dest: Walk { offset: before, strides: row_major(shape) },
         holders: BTreeSet::from([location]),
         scale: 1.0,
     });

@@ -1,4 +1,24 @@
 //! Two maps of a tensor -> the segments to copy.
+//!
+//! For each target block and each source region that it meets: a request, which a [`Policy`] answers with who sends. The requests of
+//! all parameters go to the policy in one call, since load balances only over the whole sync. Answers become segments, and segments
+//! that continue each other on both sides are joined.
+
+mod answers;
+mod documents;
+mod fold;
+pub mod policy;
+mod requests;
+mod settings;
+
+pub use documents::{read_answers, write_requests};
+pub use policy::{Answers, FirstHolder, LocalFirst, LocalFirstInOrder};
+pub use settings::{Budget, ElementSizes, Settings};
+
+use std::collections::VecDeque;
+
+use super::map::Maps;
+use super::{At, Plan, PlanError, Statistics};
 
 /// One of those who hold a region.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,4 +73,51 @@ pub enum Answer {
 /// requests must give the same answers.
 pub trait Policy {
     fn answer(&self, requests: &[Request]) -> Vec<Answer>;
+}
+
+/// Plans that bring `source` into `target`, by parameter; parameters that only the source has are left alone.
+///
+/// # Errors
+/// Maps that break a rule or contradict each other, layouts that cannot be planned, what goes over the budget (nothing is ever cut
+/// short), and answers of the policy that do not tile their requests from those who hold them.
+pub fn plans(target: &Maps, source: &Maps, settings: &Settings) -> Result<Vec<(String, Plan, Statistics)>, PlanError> {
+    let (requests, drafts) = requests::of(target, source, settings)?;
+    let answers = settings.policy.answer(&requests);
+    if answers.len() != requests.len() {
+        let what = format!("{} answers to {} requests", answers.len(), requests.len());
+        return Err(PlanError::Policy { place: At::default(), what });
+    }
+    for (request, answer) in requests.iter().zip(&answers) {
+        answers::check(request, answer, settings.min_split_bytes)?;
+    }
+    let mut pending = VecDeque::from(requests).into_iter().zip(answers);
+    let mut plans = Vec::with_capacity(drafts.len());
+    for draft in drafts {
+        let mut segments = Vec::with_capacity(draft.requests);
+        for (request, answer) in pending.by_ref().take(draft.requests) {
+            answers::segments(request, answer, &mut segments);
+        }
+        let before = segments.len();
+        let segments = fold::fold(segments, &settings.budget, &draft.place)?;
+        let plan = Plan { logical_shape: draft.shape, segments };
+        let statistics = Statistics {
+            segments_before_merge: before,
+            segments: plan.segments.len(),
+            plan_bytes: plan.bytes(),
+            moved_elements: plan.segments.iter().map(super::Segment::elements).sum(),
+            ..draft.statistics
+        };
+        Budget::keeps("segments", plan.segments.len(), settings.budget.segments, &draft.place)?;
+        Budget::keeps("bytes of the plan", statistics.plan_bytes, settings.budget.plan_bytes, &draft.place)?;
+        plans.push((draft.place.parameter, plan, statistics));
+    }
+    Ok(plans)
+}
+
+/// The requests of a sync, as a policy is asked them.
+///
+/// # Errors
+/// As [`plans`], before any policy is asked.
+pub fn requests(target: &Maps, source: &Maps, settings: &Settings) -> Result<Vec<Request>, PlanError> {
+    requests::of(target, source, settings).map(|(requests, _)| requests)
 }

@@ -266,6 +266,7 @@ fn traffic(text: &str) -> Result<Transfers, FileError> {
     if !own.arenas.is_empty() && own.arenas.len() != own.ranks {
         return Err(FileError::new("arenas", format!("{}: expected none, or one for each of the {} ranks", own.arenas.len(), own.ranks)));
     }
-    own.check().map_err(|what| FileError::new("", what))?;
+    // It begins with the traffic's name, which may be none.
+    own.check().map_err(|what| FileError::new("", what.trim_start_matches(": ")))?;
     Ok(Transfers::Traffic(own))
 }

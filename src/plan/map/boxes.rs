@@ -96,7 +96,9 @@ impl Boxes {
         if shape.contains(&0) {
             return None;
         }
-        let (low, high) = self.gap_within((0..self.len as u32).collect(), &mut vec![0; self.axes], &mut shape.to_vec())?;
+        let inside = |own: &u32| self.low(*own as usize).iter().zip(shape).all(|(low, end)| low < end);
+        let of = (0..self.len as u32).filter(inside).collect();
+        let (low, high) = self.gap_within(of, &mut vec![0; self.axes], &mut shape.to_vec())?;
         let extent = high.iter().zip(&low).map(|(high, low)| high - low).collect();
         Some((low, extent))
     }

@@ -80,7 +80,7 @@ pub fn sub_parameters(shape: &[u64], axis: usize, sizes: &[u64], widths: &[Vec<u
 pub fn segmented(shape: &[u64], axis: usize, parts: &[Segment], locations: usize) -> Result<Map, PlanError> {
     let whole = sound(shape, Some(axis))?;
     let mut runs: Vec<Vec<Run>> = vec![Vec::new(); locations];
-    let all: BTreeSet<i64> = (0..locations as i64).collect();
+    let all: BTreeSet<i64> = (0..).take(locations).collect();
     let mut start = 0_u64;
     for (number, part) in parts.iter().enumerate() {
         match &part.widths {
@@ -104,7 +104,7 @@ pub fn segmented(shape: &[u64], axis: usize, parts: &[Segment], locations: usize
     if start != whole {
         return Err(wrong(format!("the parts add up to {start} of axis {axis}, which has {whole}")));
     }
-    Ok(along(shape, axis, runs.into_iter().enumerate().map(|(location, runs)| (location as i64, runs)).collect()))
+    Ok(along(shape, axis, (0..).zip(runs).collect()))
 }
 
 /// Blocks of an axis, each location's in its own order: `blocks[location]` are numbers of blocks of `size` elements. Blocks that

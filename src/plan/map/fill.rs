@@ -83,7 +83,7 @@ impl Runs {
         let mut reach = self.run;
         self.outer.iter().all(|&(extent, stride)| {
             let apart = stride >= reach;
-            reach = (extent - 1) * stride + reach;
+            reach += (extent - 1) * stride;
             apart
         })
     }
@@ -132,7 +132,9 @@ fn interleaved(held: &[Held], place: &At) -> Result<Option<(usize, usize)>, Plan
             return Err(PlanError::Budget { place: place.clone(), what });
         }
         let mut spans = Vec::with_capacity(runs as usize);
-        group.iter().for_each(|runs| runs.starts(&mut spans));
+        for runs in group {
+            runs.starts(&mut spans);
+        }
         spans.sort_unstable();
         if let Some(pair) = spans.windows(2).find(|pair| pair[1].0 < pair[0].1) {
             return Ok(Some((pair[0].2.min(pair[1].2), pair[0].2.max(pair[1].2))));

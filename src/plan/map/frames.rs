@@ -57,8 +57,8 @@ impl<'a> Frames<'a> {
     ///
     /// # Errors
     /// What is invalid, or is legal but no block, with location and piece.
-    pub fn of(map: &'a Map, parameter: &str, side: &'static str) -> Result<Self, PlanError> {
-        let place = At { parameter: parameter.to_owned(), side, ..At::default() };
+    pub fn of(map: &'a Map, parameter: &str, name: &'static str) -> Result<Self, PlanError> {
+        let place = At { parameter: parameter.to_owned(), side: name, ..At::default() };
         if elements(&map.shape).is_none() {
             return Err(invalid(&place, format!("rule M1: a tensor of shape {:?} has more than 2^63 elements", map.shape)));
         }
@@ -143,7 +143,7 @@ impl<'a> Frames<'a> {
 
     /// Address in the shard of the element of a piece that is at `origin` in the tensor.
     pub fn address(&self, of: usize, origin: &[u64]) -> u64 {
-        let steps = origin.iter().zip(self.boxes.low(of)).map(|(at, own)| (at - own) as i64);
+        let steps = origin.iter().zip(self.boxes.low(of)).map(|(at, own)| (at - own).cast_signed());
         let moved: i64 = steps.zip(self.strides(of)).map(|(step, stride)| step * stride).sum();
         self.offset[of].wrapping_add_signed(moved)
     }

@@ -1,5 +1,6 @@
 //! How much each resource had to do.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::types::{Epoch, ResourceLoad};
@@ -72,11 +73,14 @@ impl Loads {
 
     /// Those that count, the busiest first, and the epochs with their numbers.
     pub fn told(self, prices: &dyn Prices, mut epochs: Vec<Epoch>, stages: usize) -> (Vec<ResourceLoad>, Vec<Epoch>) {
+        let most = self.loads.iter().map(|load| load.busy).fold(0.0, f64::max);
+        // Sums of the same parts in another order are equal.
+        let level = |load: &Load| (load.busy / most * 1e9).round() as u64;
         let mut order: Vec<usize> = (0..self.loads.len()).collect();
-        // Of equally busy ones the shared one says more than a pair's own link: those have the higher numbers.
-        order.sort_by(|&a, &b| {
-            let (a, b) = (&self.loads[a], &self.loads[b]);
-            b.busy.total_cmp(&a.busy).then(a.id.cmp(&b.id))
+        // Of equally busy ones the one with most flows says most; the lower numbers are those of shared ones.
+        order.sort_by_cached_key(|&number| {
+            let load = &self.loads[number];
+            (Reverse(level(load)), Reverse(load.flows.len()), load.id)
         });
         order.truncate(TOLD);
         let mut place = vec![None; self.loads.len()];

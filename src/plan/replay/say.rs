@@ -25,9 +25,18 @@ impl Told<'_> {
             let begin = self.traffic.flows.partition_point(|flow| flow.stage < number);
             let end = self.traffic.flows.partition_point(|flow| flow.stage <= number);
             let busiest = || {
-                let each = self.resources.iter().enumerate().map(|(at, told)| (at, told.by_stage[number]));
-                // Of equal ones the first: it is the busier one over all.
-                each.filter(|one| one.1 > 0.0).reduce(|best, one| if one.1 > best.1 * (1.0 + 1e-9) { one } else { best })
+                let used = self.resources.iter().enumerate().filter(|(_, told)| told.by_stage[number] > 0.0);
+                let most = used.clone().map(|(_, told)| told.by_stage[number]).fold(0.0, f64::max);
+                let alike = used.filter(|(_, told)| told.by_stage[number] >= most * (1.0 - 1e-9));
+                // Of equal ones the one that most flows share; a flow alone on its way is best told by its own link.
+                let flows =
+                    |told: &ResourceLoad| told.flows.partition_point(|&flow| flow < end) - told.flows.partition_point(|&flow| flow < begin);
+                let rank = |told: &ResourceLoad| match flows(told) {
+                    0 | 1 => (1, told.resource.kind == ResourceKind::Pair),
+                    many => (many, false),
+                };
+                let best = alike.reduce(|best, one| if rank(one.1) > rank(best.1) { one } else { best });
+                best.map(|(at, told)| (at, told.by_stage[number]))
             };
             let flows = &self.flows[begin..end];
             let start = flows.iter().map(|flow| flow.ready).fold(f64::INFINITY, f64::min);

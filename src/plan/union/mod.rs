@@ -4,7 +4,7 @@ mod refine;
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::map::{Map, Maps, Piece, Shard, Walk};
+use super::map::{Map, Maps, Piece, Shard, Walk, elements, row_major};
 use super::{At, PlanError};
 use crate::units::plain;
 use refine::{Block, Part, refine};
@@ -44,10 +44,11 @@ fn union_of(name: &str, maps: &[&Map]) -> Result<Map, PlanError> {
         let what = format!("its shape is {shape:?} in one layout and {:?} in another: give layouts of the same tensor", other.shape);
         return Err(PlanError::Invalid { place: at(None, None), what });
     }
-    let rows = row_major(shape).ok_or_else(|| PlanError::Unsupported {
-        place: at(None, None),
-        what: format!("{shape:?} has more elements than can be counted"),
-    })?;
+    if elements(shape).is_none() {
+        let what = format!("{shape:?} has more elements than can be counted");
+        return Err(PlanError::Unsupported { place: at(None, None), what });
+    }
+    let rows = row_major(shape);
 
     // Blocks that are the same box are one: replicas are cut alike.
     let mut known: HashMap<Block, usize> = HashMap::new();
@@ -104,19 +105,8 @@ fn union_of(name: &str, maps: &[&Map]) -> Result<Map, PlanError> {
     Ok(Map { shape: shape.clone(), shards: kept.into_iter().map(shard).collect() })
 }
 
-/// Strides of a dense tensor; `None` where its elements cannot be counted.
-fn row_major(shape: &[u64]) -> Option<Vec<u64>> {
-    let mut strides = vec![1; shape.len()];
-    let mut next = 1_u64;
-    for (stride, &size) in strides.iter_mut().zip(shape).rev() {
-        *stride = next;
-        next = next.checked_mul(size).filter(|&product| i64::try_from(product).is_ok())?;
-    }
-    Some(strides)
-}
-
 /// A piece's elements as a box of the tensor, or why they are none.
-fn block_of(piece: &Piece, shape: &[u64], rows: &[u64]) -> Result<Block, String> {
+fn block_of(piece: &Piece, shape: &[u64], rows: &[i64]) -> Result<Block, String> {
     let (axes, strides) = (piece.shape.len(), piece.source.strides.len());
     if axes != shape.len() || strides != axes || piece.dest.strides.len() != axes {
         let dest = piece.dest.strides.len();
@@ -125,12 +115,12 @@ fn block_of(piece: &Piece, shape: &[u64], rows: &[u64]) -> Result<Block, String>
     let mut rest = piece.source.offset;
     let mut origin = Vec::with_capacity(axes);
     for (a, (&size, &row)) in shape.iter().zip(rows).enumerate() {
-        let (Some(at), Some(left)) = (rest.checked_div(row), rest.checked_rem(row)) else {
+        let (Some(at), Some(left)) = (rest.checked_div(row.unsigned_abs()), rest.checked_rem(row.unsigned_abs())) else {
             return Err(format!("no block of the tensor: {shape:?} has no elements"));
         };
         rest = left;
         let (extent, stride) = (piece.shape[a], piece.source.strides[a]);
-        if extent > 1 && i128::from(stride) != i128::from(row) {
+        if extent > 1 && stride != row {
             return Err(format!("no block of the tensor: stride {stride} on axis {a}, where its rows have {row}"));
         }
         if at.checked_add(extent).is_none_or(|end| end > size) {

@@ -113,7 +113,7 @@ fn a_mooncake_placement_becomes_a_layout_whose_pieces_name_all_holders() {
         for (row, column) in (0..piece.shape[0]).flat_map(|row| (0..piece.shape[1]).map(move |column| (row, column))) {
             let (element, address) = (piece.source.offset + row * 4 + column, piece.dest.offset + row * 4 + column);
             assert_eq!(address, if element < 8 { element } else { element - 4 });
-            let other = if element % 4 < 2 { 0 } else { 1 };
+            let other = i64::from(element % 4 >= 2);
             assert_eq!(piece.holders, BTreeSet::from([other, 2]));
             held.insert(element);
         }

@@ -80,6 +80,8 @@ pub(super) struct Links {
     /// (from, to); a rank's own copies are from it to itself
     own: HashMap<(u32, u32), Curve>,
     classes: [Option<ClassCurve>; 3],
+    /// of a rank that sends while it receives, as all others do: by how it receives, and how it sends
+    relays: HashMap<(PathClass, PathClass), Curve>,
 }
 
 const fn at(path: PathClass) -> usize {
@@ -112,6 +114,9 @@ impl Links {
             }
         }
         for fit in &fits.classes {
+            if let (Kind::Relay, Key::Relay { receive_path, send_path }) = (fit.kind, &fit.key) {
+                links.relays.insert((*receive_path, *send_path), Curve::of(fit));
+            }
             if let (Kind::Local | Kind::Peer, Key::Class { path }) = (fit.kind, &fit.key) {
                 let spread = fit.spread.as_ref().map_or(0.0, |told| (told.max - told.min) / 2.0 / fit.line.bandwidth);
                 links.classes[at(*path)] = Some(ClassCurve { curve: Curve::of(fit), spread: spread.max(0.0) });
@@ -125,6 +130,15 @@ impl Links {
         let own = u32::try_from(from).ok().zip(u32::try_from(to).ok()).and_then(|pair| self.own.get(&pair));
         own.map(|curve| Found { curve, class: None })
             .or_else(|| self.classes[at(path)].as_ref().map(|class| Found { curve: &class.curve, class: Some(class) }))
+    }
+
+    /// Bytes per second that a rank sends while it receives as many, all others alike.
+    pub fn relay(&self, receive: PathClass, send: PathClass, bytes: u64) -> Option<f64> {
+        Some(self.relays.get(&(receive, send))?.at(bytes).rate)
+    }
+
+    pub fn has_relays(&self) -> bool {
+        !self.relays.is_empty()
     }
 
     /// Bytes per second of a class, of its large messages.

@@ -113,6 +113,48 @@ impl Calibrated {
     }
 }
 
+/// The one flow that each rank sends, and the one that it receives, by number.
+struct Ring {
+    sends: Vec<Option<usize>>,
+    receives: Vec<Option<usize>>,
+}
+
+impl Calibrated {
+    /// Flows of which each rank of every host that takes part sends one and receives one. What that gives is measured (relays), not
+    /// derived: from pairs alone it came out twice too fast in the published tables.
+    fn ring(&self, together: &[Demand]) -> Option<Ring> {
+        let world = self.units.world();
+        if !self.links.has_relays() || together.len() > world {
+            return None;
+        }
+        let mut ring = Ring { sends: vec![None; world], receives: vec![None; world] };
+        for (number, &Demand { from, to, .. }) in together.iter().enumerate() {
+            let (sends, receives) = (ring.sends.get_mut(from)?, ring.receives.get_mut(to)?);
+            if from == to || sends.replace(number).is_some() || receives.replace(number).is_some() {
+                return None;
+            }
+        }
+        let whole = |rank: &usize| {
+            let host = self.units.unit(Level::Host, *rank);
+            host.is_some_and(|host| {
+                self.units.members(host).iter().all(|&rank| ring.sends[rank].is_some() && ring.receives[rank].is_some())
+            })
+        };
+        let all = together.iter().flat_map(|demand| [demand.from, demand.to]).collect::<std::collections::BTreeSet<_>>().iter().all(whole);
+        all.then_some(ring)
+    }
+
+    /// The rate that a flow has within a ring: the lesser of its two ends'.
+    fn in_ring(&self, ring: &Ring, together: &[Demand], flow: usize) -> Option<f64> {
+        let Demand { from, to, bytes } = together[flow];
+        let at = |rank: usize| {
+            let (into, out) = (&together[ring.receives[rank]?], &together[ring.sends[rank]?]);
+            self.links.relay(path(&self.units, into.from, rank), path(&self.units, rank, out.to), bytes)
+        };
+        Some(at(from)?.min(at(to)?))
+    }
+}
+
 impl Prices for Calibrated {
     fn world(&self) -> usize {
         self.units.world()
@@ -152,10 +194,13 @@ impl Prices for Calibrated {
                 (number, (measured.unwrap_or_else(|| shared.concurrency(peers.len())), measured.is_some()))
             })
             .collect();
+        let ring = self.ring(together);
         let full = |rank: usize, kind: usize| busy.get(&(rank, kind)) == Some(&[true, true]);
-        let route = |(&Demand { from, to, .. }, (cost, both, touched)): (&Demand, (links::Cost, Option<(usize, f64)>, Vec<usize>))| {
+        let route = |(number, (cost, both, touched)): (usize, (links::Cost, Option<(usize, f64)>, Vec<usize>))| {
+            let Demand { from, to, .. } = together[number];
             let halved = both.filter(|&(kind, _)| full(from, kind) || full(to, kind)).map_or(1.0, |(_, ratio)| ratio);
-            let rate = cost.rate * halved;
+            let relayed = ring.as_ref().and_then(|ring| self.in_ring(ring, together, number));
+            let rate = relayed.map_or(cost.rate * halved, |relayed| relayed.min(cost.rate));
             let mut uses = Vec::with_capacity(touched.len() + 1);
             uses.push(Use { resource: ResourceId(PAIRS + from as u64 * world + to as u64), weight: 1.0 / rate });
             uses.extend(touched.iter().map(|&number| {
@@ -169,7 +214,7 @@ impl Prices for Calibrated {
             }));
             Route { alpha: cost.alpha, flow: Flow { cap: rate, uses } }
         };
-        Ok(together.iter().zip(found).map(route).collect())
+        Ok(found.into_iter().enumerate().map(route).collect())
     }
 
     fn resource(&self, id: ResourceId) -> Option<Resource> {

@@ -205,6 +205,30 @@ fn both_ways_at_once_leave_their_ratio_of_a_pair() {
     assert!((seconds(vec![flow(0, 0, 1, 333_000_000), flow(0, 0, 2, 333_000_000)]) - 1e-3).abs() < 1e-9);
 }
 
+#[test]
+fn a_ring_of_all_ranks_goes_as_relays_were_measured() {
+    let fit =
+        |pattern: &str, key: &str, gbps: f64| format!(r#"{{"pattern": "{pattern}", "key": {{{key}}}, "alpha_us": 0, "gbps": {gbps}}}"#);
+    let fits = [
+        fit("peer", r#""path": "intra_node""#, 100.0),
+        fit("peer", r#""path": "inter_node""#, 20.0),
+        fit("relay", r#""receive_path": "intra_node", "send_path": "intra_node""#, 40.0),
+        fit("relay", r#""receive_path": "intra_node", "send_path": "inter_node""#, 11.0),
+        fit("relay", r#""receive_path": "inter_node", "send_path": "intra_node""#, 12.0),
+    ];
+    let published = Published::read(&format!(r#"{{"node_of": [0, 0, 0, 1, 1, 1], "fits": [{}]}}"#, fits.join(","))).unwrap();
+    let rates = |flows: &[(usize, usize)]| {
+        let demands: Vec<Demand> = flows.iter().map(|&(from, to)| Demand { from, to, bytes: 1 << 20 }).collect();
+        let routes = published.prices().unwrap().routes(&demands).unwrap();
+        routes.iter().map(|route| (route.flow.cap / 1e9).round()).collect::<Vec<f64>>()
+    };
+    // Over both hosts, those next to a crossing at what that allows; within one host; and where not all take part, pairs.
+    assert_eq!(rates(&[(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0)]), [12.0, 11.0, 11.0, 12.0, 11.0, 11.0]);
+    assert_eq!(rates(&[(3, 4), (4, 5), (5, 3)]), [40.0; 3]);
+    assert_eq!(rates(&[(3, 4), (4, 5)]), [100.0; 2]);
+    assert_eq!(rates(&[(3, 4), (4, 3)]), [100.0; 2]);
+}
+
 /// Slope of the line of least squares through x and y.
 fn slope(points: &[(f64, f64)]) -> f64 {
     let n = points.len() as f64;
