@@ -87,34 +87,7 @@ pub fn actions(scene: &Scene<'_>) -> Vec<(Action, &'static str)> {
                 (Action::SamplesDown, "more"),
             ]);
         }
-        Tab::Replay if scene.ui.replay.sight == ReplaySight::Strategies => actions.extend([
-            (Action::Choose, "choose"),
-            (Action::Down, "next"),
-            (Action::LoadPlan, "load"),
-            (Action::ShowStrategies, "plans"),
-        ]),
-        Tab::Replay if scene.ui.replay.reel(scene.replays).is_some() => {
-            actions.extend([
-                (Action::ReplayPlay, "play"),
-                (Action::Right, "scrub"),
-                (Action::ReplayForward, "step"),
-                (Action::ShowBottleneck, "bottleneck"),
-                (Action::Down, "resource"),
-                (Action::NextPlan, "next plan"),
-                (Action::ComparePlans, "compare"),
-            ]);
-            if !recorded {
-                actions.push((Action::ExecutePlan, "execute"));
-            }
-            actions.extend([
-                (Action::LoadPlan, "load"),
-                (Action::ShowStrategies, "strategies"),
-                (Action::LightLinks, "links"),
-                (Action::Stretch, "stretch"),
-                (Action::ReplayFaster, "faster"),
-            ]);
-        }
-        Tab::Replay => actions.extend([(Action::LoadPlan, "load a plan"), (Action::ShowStrategies, "strategies")]),
+        Tab::Replay => actions = replay(scene, recorded),
         Tab::Session => actions.extend([(Action::Right, "next rank"), (Action::Up, "older"), (Action::SamplesDown, "facts")]),
     }
     if recorded && scene.ui.tab != Tab::Replay {
@@ -132,5 +105,34 @@ pub fn actions(scene: &Scene<'_>) -> Vec<(Action, &'static str)> {
         }
     }
     actions.extend([(Action::Help, "help"), (Action::NextTheme, "theme")]);
+    actions
+}
+
+/// Those of the Replay tab.
+fn replay(scene: &Scene<'_>, recorded: bool) -> Vec<(Action, &'static str)> {
+    let panel = &scene.ui.replay;
+    if panel.sight == ReplaySight::Strategies {
+        return vec![(Action::Choose, "choose"), (Action::Down, "next"), (Action::LoadPlan, "load"), (Action::ShowStrategies, "plans")];
+    }
+    if panel.reel(scene.replays).is_none() {
+        return vec![(Action::LoadPlan, "load a plan"), (Action::ShowStrategies, "strategies"), (Action::NextPlan, "next plan")];
+    }
+    let mut actions = vec![
+        (Action::ReplayPlay, "play"),
+        (Action::Right, "scrub"),
+        (Action::ReplayForward, "step"),
+        (Action::ShowBottleneck, "bottleneck"),
+        (Action::Down, "resource"),
+        (Action::NextPlan, "next plan"),
+        (Action::ComparePlans, "compare"),
+    ];
+    actions.extend((!recorded).then_some((Action::ExecutePlan, "execute")));
+    actions.extend([
+        (Action::LoadPlan, "load"),
+        (Action::ShowStrategies, "strategies"),
+        (Action::LightLinks, "links"),
+        (Action::Stretch, "stretch"),
+        (Action::ReplayFaster, "faster"),
+    ]);
     actions
 }

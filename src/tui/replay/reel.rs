@@ -164,7 +164,9 @@ fn lanes(traffic: &Traffic, replay: &Replay) -> (Vec<Lane>, Vec<u32>) {
     }
     for (lane, mut times) in lanes.iter_mut().zip(passing) {
         times.sort_by(|a, b| a.0.total_cmp(&b.0));
-        times.into_iter().for_each(|(start, end)| lane.passes.push(start, end, 1.0));
+        for (start, end) in times {
+            lane.passes.push(start, end, 1.0);
+        }
     }
     (lanes, lane_of)
 }

@@ -63,7 +63,7 @@ impl StrategyForm {
         };
         match job.check() {
             Ok(()) => Ok(job),
-            Err(why) => Err((if why.starts_with("engines") { 1 } else { 0 }, why)),
+            Err(why) => Err((usize::from(why.starts_with("engines")), why)),
         }
     }
 
@@ -84,7 +84,8 @@ impl StrategyForm {
     /// The other choice of the field with the cursor, if it has one.
     pub fn turn(&mut self) {
         if self.at == 3 {
-            self.texts[3] = if self.shards() { "whole" } else { "shards" }.to_owned();
+            let other = if self.shards() { "whole" } else { "shards" };
+            other.clone_into(&mut self.texts[3]);
         }
     }
 

@@ -326,7 +326,7 @@ fn without_a_plan_the_strategies_of_this_machine_are_offered_and_one_is_looked_a
     assert_eq!((app.replays.shown().len(), app.ui.replay.other), (2, Some(0)));
     // What is wrong is told at its line.
     press(&mut app, "s home enter ctrl-u 9 enter");
-    assert!(row(&shown(&mut app), "trainers").contains("9"), "{}", shown(&mut app));
+    assert!(row(&shown(&mut app), "trainers").contains('9'), "{}", shown(&mut app));
     assert!(!shown(&mut app).contains("predicted  "), "{}", shown(&mut app));
 }
 

@@ -33,20 +33,20 @@ impl Order {
     /// Price everything, telling each at once.
     pub fn carry_out(self, model: &Model, tell: &mut impl FnMut(Reply)) {
         let prices = self.prices.clone().unwrap_or_else(|| Arc::new(prices(model)));
-        self.price(prices, tell);
+        self.price(&prices, tell);
     }
 
-    fn price(self, prices: Arc<Calibrated>, tell: &mut impl FnMut(Reply)) {
-        tell(Reply::Prices(self.version, Arc::clone(&prices)));
+    fn price(self, prices: &Arc<Calibrated>, tell: &mut impl FnMut(Reply)) {
+        tell(Reply::Prices(self.version, Arc::clone(prices)));
         for (at, traffic) in self.plans {
-            let made = match replay(&traffic, &*prices) {
+            let made = match replay(&traffic, &**prices) {
                 Ok(replay) => Made::Reel(Arc::new(Reel::new(traffic, replay))),
                 Err(why) => Made::Failed(why.to_string()),
             };
             tell(Reply::Made(self.version, at, made));
         }
         if let Some(job) = self.job {
-            let ranking = rank(&job, &Ground { prices: &*prices, inside: None }, None).map_err(|why| why.to_string());
+            let ranking = rank(&job, &Ground { prices: &**prices, inside: None }, None).map_err(|why| why.to_string());
             tell(Reply::Ranked(self.version, job, ranking));
         }
     }
@@ -72,7 +72,7 @@ impl Work {
             let made = order.prices.clone().unwrap_or_else(|| Arc::new(prices(&model)));
             // From here on samples can come in again. Who asked may be gone: then nobody wants an answer.
             drop(model);
-            order.price(made, &mut |reply| {
+            order.price(&made, &mut |reply| {
                 let _ = sender.send(reply);
             });
         };

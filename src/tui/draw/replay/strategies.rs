@@ -31,15 +31,14 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
         let wrong = job.as_ref().err().filter(|(at, _)| *at == field).map(|(_, why)| why.as_str());
         let mut spans =
             vec![span(if here { "▌" } else { " " }, look.accent()), span(left(name, NAMES), if here { look.strong() } else { look.dim() })];
-        match form.typing.as_ref().filter(|_| here) {
-            Some(typed) => spans.extend(typing(look, typed, columns.saturating_sub(NAMES + 1))),
-            None => {
-                let text = cut(&plain(&form.text(field, topology.world())), columns.saturating_sub(NAMES));
-                spans.push(span(left(&text, 14), look.text()));
-                let told = wrong.unwrap_or(means);
-                let style = if wrong.is_some() { look.error() } else { look.dim() };
-                spans.push(span(cut(&format!("  {}", plain(told)), columns.saturating_sub(NAMES + 14.max(super::width(&text)))), style));
-            }
+        if let Some(typed) = form.typing.as_ref().filter(|_| here) {
+            spans.extend(typing(look, typed, columns.saturating_sub(NAMES + 1)));
+        } else {
+            let text = cut(&plain(&form.text(field, topology.world())), columns.saturating_sub(NAMES));
+            let rest = columns.saturating_sub(NAMES + 14.max(super::width(&text)));
+            spans.push(span(left(&text, 14), look.text()));
+            let style = if wrong.is_some() { look.error() } else { look.dim() };
+            spans.push(span(cut(&format!("  {}", plain(wrong.unwrap_or(means))), rest), style));
         }
         put(buf, inner, y, &Line::from(spans));
         hits.strategies.push((Rect { y: inner.y + y, height: 1, ..inner }, field));
