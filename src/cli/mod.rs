@@ -19,8 +19,8 @@ mod live;
 #[cfg(feature = "tui")]
 mod look;
 mod plan;
-mod prices;
 mod plans;
+mod prices;
 mod recorder;
 mod replay;
 mod run_tests;

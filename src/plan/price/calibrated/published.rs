@@ -202,7 +202,9 @@ impl Entry {
             EntryKey { path: Some(path), width: Some(width), .. } => Key::FanClass { path: *path, width: *width },
             EntryKey { path: Some(path), .. } => Key::Class { path: *path },
             _ => {
-                return Err("key: expected {path}, {path, width}, {rank}, {from, to}, {root, peers} or {receive_path, send_path}".to_owned());
+                return Err(
+                    "key: expected {path}, {path, width}, {rank}, {from, to}, {root, peers} or {receive_path, send_path}".to_owned()
+                );
             }
         };
         Ok(found)

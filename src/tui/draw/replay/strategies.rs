@@ -29,10 +29,8 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
     for (y, (field, (name, means))) in (0_u16..).zip(FIELDS.iter().enumerate()) {
         let here = form.at == field;
         let wrong = job.as_ref().err().filter(|(at, _)| *at == field).map(|(_, why)| why.as_str());
-        let mut spans = vec![
-            span(if here { "▌" } else { " " }, look.accent()),
-            span(left(name, NAMES), if here { look.strong() } else { look.dim() }),
-        ];
+        let mut spans =
+            vec![span(if here { "▌" } else { " " }, look.accent()), span(left(name, NAMES), if here { look.strong() } else { look.dim() })];
         match form.typing.as_ref().filter(|_| here) {
             Some(typed) => spans.extend(typing(look, typed, columns.saturating_sub(NAMES + 1))),
             None => {
@@ -87,7 +85,12 @@ fn list(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
     let name = (columns * 2 / 5).clamp(20, 36);
     let bars = if columns >= 90 { 16 } else { 0 };
     let slowest = ranking.rows.last().map_or(1.0, |row| row.seconds);
-    let head = format!(" {}{}{}  bottleneck", left("   strategy", name + 3), right("predicted", SECONDS), " ".repeat(bars + 2 * usize::from(bars > 0)));
+    let head = format!(
+        " {}{}{}  bottleneck",
+        left("   strategy", name + 3),
+        right("predicted", SECONDS),
+        " ".repeat(bars + 2 * usize::from(bars > 0))
+    );
     if !ranking.rows.is_empty() {
         put(buf, area, 0, &Line::from(span(head, look.dim())));
     }
