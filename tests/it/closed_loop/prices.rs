@@ -70,7 +70,9 @@ fn a_swept_fabric_prices_plans_as_the_fabric_does() {
             // Fans of the nearest ranks stay within a host; those that cross are a sweep of their own.
             let patterns = vec![Pattern::FanIn, Pattern::FanOut];
             let across = SweepSettings { patterns, peers: Peers::CrossHost, ..settings.clone() };
-            sweep(&fabric, &across, false).records.iter().for_each(|record| model.apply(record));
+            for record in &sweep(&fabric, &across, false).records {
+                model.apply(record);
+            }
         }
         let told = prices(&model);
         assert_eq!((told.world(), told.measured().ranks), (world, world));
