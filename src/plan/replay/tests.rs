@@ -267,9 +267,9 @@ fn any_traffic() -> impl Strategy<Value = Traffic> {
             for (from, to, bytes, messages, after, packed) in told {
                 let number = flows.len();
                 let after: Vec<usize> = after.iter().filter(|_| number > 0).map(|index| index.index(number)).collect();
-                let staged =
+                let copies =
                     if packed { Staged { packs: 1, pack_bytes: bytes, unpacks: 1, unpack_bytes: bytes } } else { Staged::default() };
-                flows.push(Flow { messages, staged, ..flow(stage, from, to, bytes, &after) });
+                flows.push(Flow { messages, staged: copies, ..flow(stage, from, to, bytes, &after) });
             }
         }
         traffic(5, &waits, flows)

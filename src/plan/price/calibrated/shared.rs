@@ -66,6 +66,9 @@ struct Between {
 
 const PATHS: usize = 4;
 
+/// Stands for what several flows passed at once without being slowed.
+const FREE: u32 = u32::MAX;
+
 /// Every shared resource, and who passes it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct SharedAll {
@@ -148,11 +151,11 @@ impl SharedAll {
     /// Every unit of a level that has none yet gets a resource.
     pub fn every(&mut self, units: &Units, level: Level, side: Side, path: Option<PathClass>, capacity: &Capacities) {
         for number in 0..units.count(level) {
-            self.one(units, Unit { level, number }, side, path, capacity.clone(), false);
+            self.one(units, Unit { level, number }, side, path, Some(capacity), false);
         }
     }
 
-    fn one(&mut self, units: &Units, unit: Unit, side: Side, path: Option<PathClass>, capacity: Capacities, anew: bool) {
+    fn one(&mut self, units: &Units, unit: Unit, side: Side, path: Option<PathClass>, capacity: Option<&Capacities>, anew: bool) {
         let slot = slot(unit.level, side, path);
         if self.sides.len() <= slot {
             self.sides.resize(slot + 1, Vec::new());
@@ -164,6 +167,10 @@ impl SharedAll {
         if known[unit.number].is_some() && !anew {
             return;
         }
+        let Some(capacity) = capacity else {
+            known[unit.number] = Some(FREE);
+            return;
+        };
         known[unit.number] = u32::try_from(self.all.len()).ok();
         let fan = match side {
             Side::In => Some(Fan::In),
@@ -171,21 +178,26 @@ impl SharedAll {
             Side::Within => None,
         };
         let fan = fan.filter(|_| unit.level == Level::Rank).map(|fan| (unit.number, fan));
-        self.all.push(Shared { name: name(units, unit, side, path), capacity, fan });
+        self.all.push(Shared { name: name(units, unit, side, path), capacity: capacity.clone(), fan });
     }
 
     fn add(&mut self, units: &Units, told: &Capacity) {
         // Where the data do not tell a rate from turns, the widths that were measured say more.
         let turns = |c: f64| if told.by_width.is_empty() { vec![(2, c)] } else { told.by_width.clone() };
         let capacity = match (told.concurrency, told.rate) {
-            (Some(c), _) if c > 0.0 && c.is_finite() => Capacities::Turns(turns(c)),
-            (_, Some(rate)) if rate > 0.0 && rate.is_finite() => Capacities::Fixed(rate),
-            _ => return,
+            (Some(c), _) if c > 0.0 && c.is_finite() => Some(Capacities::Turns(turns(c))),
+            (_, Some(rate)) if rate > 0.0 && rate.is_finite() => Some(Capacities::Fixed(rate)),
+            _ => None,
         };
         match &told.owner {
-            Owner::Unit { unit, side } => self.one(units, *unit, *side, told.path, capacity, true),
-            Owner::Every { level, side } => self.every(units, *level, *side, told.path, &capacity),
+            Owner::Unit { unit, side } => self.one(units, *unit, *side, told.path, capacity.as_ref(), true),
+            Owner::Every { level, side } => {
+                for number in 0..units.count(*level) {
+                    self.one(units, Unit { level: *level, number }, *side, told.path, capacity.as_ref(), false);
+                }
+            }
             Owner::Between { from, to } => {
+                let Some(capacity) = capacity else { return };
                 let hosts = told.path == Some(PathClass::InterNode);
                 let ranks = |wanted: &[usize]| {
                     let within = |rank| {
@@ -205,7 +217,7 @@ impl SharedAll {
         if !self.sides.is_empty() {
             passes(units, from, to, |unit, side, path| {
                 let known = self.sides.get(slot(unit.level, side, path)).and_then(|known| known.get(unit.number));
-                if let Some(&number) = known.and_then(Option::as_ref) {
+                if let Some(&number) = known.and_then(Option::as_ref).filter(|number| **number != FREE) {
                     tell(number as usize);
                 }
             });
@@ -215,6 +227,12 @@ impl SharedAll {
                 tell(link.number);
             }
         }
+    }
+
+    /// True where several flows at once were measured: of that side of a rank, or of just these peers.
+    pub fn knows(&self, root: usize, fan: Fan, path: PathClass, peers: &[usize]) -> bool {
+        let side = self.sides.get(slot(Level::Rank, fan_side(fan), Some(path)));
+        side.is_some_and(|known| known.get(root).is_some_and(Option::is_some)) || self.measured((root, fan), peers).is_some()
     }
 
     /// Concurrency of a fan of just these peers (ascending), if it was measured.

@@ -286,6 +286,21 @@ fn sizes_poor_lines_and_pairs_that_were_not_measured_are_warned_of() {
 }
 
 #[test]
+fn several_flows_of_a_rank_without_a_measured_fan_are_warned_of() {
+    let fans = |by: &Published, traffic: &Traffic| {
+        let all = by.prices().unwrap().warnings(traffic);
+        all.into_iter().map(|warning| warning.say).find(|say| say.contains("no such fan"))
+    };
+    let say = "rank 0 sends to 8 ranks of other hosts at once, but no such fan was measured: what it shares is not known, and all may \
+               take longer (sweep --patterns fan_out --peers cross_host --widths 8)";
+    assert_eq!(fans(&windows(22.5, 252.6, 340.3), &direct()).unwrap(), say);
+    assert_eq!(fans(&windows(22.5, 252.6, 340.3), &relay()), None);
+    assert_eq!(fans(&staged(), &sharded()), None);
+    let many = fans(&windows(22.5, 252.6, 340.3), &gather()).unwrap();
+    assert!(many.starts_with("rank 8 receives from 7 ranks at once (and 7 ranks more do so)"), "{many}");
+}
+
+#[test]
 fn a_fan_of_just_these_peers_counts_more_than_its_width() {
     // Eight B70: the fan into 0 from 1 and 2 collapses, that into 1 from 2 and 3 is as fast as one.
     let pair = |from: usize, to: usize, gbps: f64| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Calibrated, Conditions, path};
-use crate::fit::EXTRAPOLATION_LIMIT;
+use crate::fit::{EXTRAPOLATION_LIMIT, Fan};
 use crate::plan::{Traffic, Warning};
 use crate::topology::PathClass;
 use crate::units::{format_ranks, format_size};
@@ -30,6 +30,7 @@ pub(super) fn warnings(own: &Calibrated, traffic: &Traffic) -> Vec<Warning> {
     all.extend(sizes(own, &pairs));
     all.extend(fits(own, &pairs));
     all.extend(unmeasured(own, &pairs));
+    all.extend(fans(own, traffic));
     all
 }
 
@@ -128,6 +129,51 @@ fn unmeasured(own: &Calibrated, pairs: &[(usize, usize, u64)]) -> Option<Warning
             ),
         }
     })
+}
+
+/// What several flows of a rank share is known only where several were measured at once.
+fn fans(own: &Calibrated, traffic: &Traffic) -> Option<Warning> {
+    let mut ends: Vec<(Fan, PathClass, usize, usize, usize)> = Vec::with_capacity(2 * traffic.flows.len());
+    let world = own.units.world();
+    for flow in traffic.flows.iter().filter(|flow| flow.from != flow.to && flow.bytes > 0 && flow.from < world && flow.to < world) {
+        let path = path(&own.units, flow.from, flow.to);
+        ends.push((Fan::Out, path, flow.from, flow.stage, flow.to));
+        ends.push((Fan::In, path, flow.to, flow.stage, flow.from));
+    }
+    ends.sort_unstable();
+    ends.dedup();
+    // The first and how many more, of the way and paths of the first.
+    let mut told: Option<(Fan, PathClass, usize, usize)> = None;
+    let mut roots: BTreeSet<usize> = BTreeSet::new();
+    for fan in ends.chunk_by(|a, b| (a.0, a.1, a.2, a.3) == (b.0, b.1, b.2, b.3)) {
+        let (way, path, root, ..) = fan[0];
+        let peers: Vec<usize> = fan.iter().map(|end| end.4).collect();
+        if peers.len() < 2 || own.shared.knows(root, way, path, &peers) {
+            continue;
+        }
+        let known = told.get_or_insert((way, path, root, peers.len()));
+        if (known.0, known.1) == (way, path) {
+            known.3 = known.3.max(peers.len());
+            roots.insert(root);
+        }
+    }
+    let (way, path, root, width) = told?;
+    let (does, others, sweep) = match (way, path) {
+        (Fan::Out, PathClass::InterNode) => ("sends to", "of other hosts ", "fan_out --peers cross_host"),
+        (Fan::Out, _) => ("sends to", "", "fan_out --peers same_host"),
+        (Fan::In, PathClass::InterNode) => ("receives from", "of other hosts ", "fan_in --peers cross_host"),
+        (Fan::In, _) => ("receives from", "", "fan_in --peers same_host"),
+    };
+    let more = match roots.len() {
+        0 | 1 => String::new(),
+        2 => " (and one rank more does so)".to_owned(),
+        many => format!(" (and {} ranks more do so)", many - 1),
+    };
+    let say = format!(
+        "rank {root} {does} {width} ranks {others}at once{more}, but no such fan was measured: what it shares is not known, and all may \
+         take longer (sweep --patterns {sweep} --widths {width})"
+    );
+    Some(Warning { kind: "unmeasured", say })
 }
 
 fn named(pairs: &BTreeSet<(usize, usize)>) -> String {
