@@ -28,7 +28,7 @@ pub struct Outline {
 impl Outline {
     /// What a text is made of; a text that is no JSON is refused with the place of the fault.
     pub fn of(text: &str) -> Result<Self, FileError> {
-        parse(text)
+        serde_json::from_str(unmarked(text)).map_err(|error| fault(String::new(), &error))
     }
 
     /// True for an object with all of these keys.
@@ -105,7 +105,7 @@ impl<'de> Deserialize<'de> for Outline {
 
 /// Read a document; a fault is told with the way to it, such as `parameter 3, segment 17, source offset`.
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, FileError> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = unmarked(text);
     let error = match serde_json::from_str(text) {
         Ok(read) => return Ok(read),
         Err(error) => error,
@@ -117,6 +117,11 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, FileError> {
         Ok(_) => String::new(),
     };
     Err(fault(way, &error))
+}
+
+/// Without a byte order mark.
+fn unmarked(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
 fn fault(place: String, error: &serde_json::Error) -> FileError {

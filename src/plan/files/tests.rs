@@ -89,7 +89,7 @@ fn faults_are_told_with_their_place_and_what_was_expected() {
         (PLAN.replacen("\"shape\"", "\"shapes\"", 1), "segment 0, shapes: unknown field `shapes`"),
         (PLAN.replacen("\"shape\":[4,2],", "", 1), "segment 0: missing field `shape`"),
         (PLAN.replacen("[4,2]", "[4,2.5]", 1), "segment 0, shape[1]: invalid type: floating point `2.5`, expected u64"),
-        (PLAN[..80].to_owned(), "segments: the text ends in the middle"),
+        (PLAN[..80].to_owned(), "the text ends in the middle"),
         (format!("{PLAN}]"), "no JSON: trailing characters"),
         (batch(&PLAN.replace("[1,0,[2,1]]", "[\"1\",0,[2,1]]")), "parameter w, plan, segment 1, target location: invalid type: string"),
         (batch(&PLAN.replace("[1,0,[2,1]]", "[1,0,[2]]")), "parameter w, segment 1, target strides: 1: expected 2"),

@@ -1,3 +1,5 @@
+mod planned;
+
 use std::collections::BTreeMap;
 
 use super::*;
