@@ -86,9 +86,21 @@ impl Boxes {
 
     /// Two blocks that have elements in common, the lower number first.
     pub fn overlap(&self) -> Option<(usize, usize)> {
+        if (0..self.axes).any(|axis| self.apart(axis)) {
+            return None;
+        }
         let found =
             self.join(self, &mut |one, other| if one < other { ControlFlow::Break((one, other)) } else { ControlFlow::Continue(()) });
         found.break_value()
+    }
+
+    /// True where no two blocks share a coordinate of an axis: the usual layouts, which need no closer look.
+    fn apart(&self, axis: usize) -> bool {
+        let mut spans: Vec<(u64, u64)> = (0..self.len).map(|own| (self.low(own)[axis], self.high(own)[axis])).collect();
+        if !spans.is_sorted() {
+            spans.sort_unstable();
+        }
+        spans.windows(2).all(|pair| pair[0].1 <= pair[1].0)
     }
 
     /// A block (corner, extent) of a tensor of that shape that none of these covers.

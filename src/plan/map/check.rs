@@ -3,7 +3,7 @@ use std::ops::ControlFlow;
 
 use super::Map;
 use super::boxes::Boxes;
-use super::frames::{Frames, invalid};
+use super::frames::{Frames, elements, invalid};
 use crate::plan::PlanError;
 
 /// The different blocks of a map, in the order of (origin, extent), and who holds each.
@@ -25,6 +25,11 @@ impl Regions {
         let mut regions = Self::grouped(frames);
         regions.twice(frames)?;
         regions.holders(frames)?;
+        let filled = || (0..regions.boxes.len()).map(|block| regions.boxes.volume(block)).sum::<u64>();
+        // Blocks that are apart cover the tensor where their volumes add up to its own.
+        if regions.uneven.is_none() && Some(filled()) == elements(frames.shape()) {
+            return Ok(regions);
+        }
         if let Some((corner, extent)) = regions.boxes.gap(frames.shape()) {
             let what = format!("rule M4: no location holds the block of shape {extent:?} at {corner:?}");
             return Err(invalid(frames.place(), what));
@@ -71,7 +76,7 @@ impl Regions {
         let mut elsewhere: BTreeMap<usize, BTreeMap<i64, u64>> = BTreeMap::new();
         let mut fault = None;
         let mut uneven = None;
-        let _ = self.boxes.join(&self.boxes, &mut |one, other| {
+        let mut meet = |one: usize, other: usize| {
             if one == other {
                 return ControlFlow::Continue(());
             }
@@ -88,7 +93,10 @@ impl Regions {
                 *elsewhere.entry(one).or_default().entry(location).or_default() += shared;
             }
             ControlFlow::Continue(())
-        });
+        };
+        if self.boxes.overlap().is_some() {
+            let _ = self.boxes.join(&self.boxes, &mut meet);
+        }
         if let Some((one, other)) = fault {
             let what = format!("rule M3: piece {} holds some of the same elements", frames.piece(one));
             return Err(invalid(&frames.at(other), what));
