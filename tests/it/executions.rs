@@ -58,7 +58,12 @@ fn settings(mover: MoverKind) -> SweepSettings {
 }
 
 /// Run a job that these commands wait for, headless; its events.
-fn run(engine: Box<dyn Engine>, start: Option<SweepSettings>, commands: &[Command], prepare: impl FnOnce(&mut Conductor<'_>)) -> Vec<Event> {
+fn run(
+    engine: Box<dyn Engine>,
+    start: Option<SweepSettings>,
+    commands: &[Command],
+    prepare: impl FnOnce(&mut Conductor<'_>),
+) -> Vec<Event> {
     let (sender, orders): (Sender<Command>, _) = mpsc::channel();
     for command in commands {
         sender.send(command.clone()).unwrap();
@@ -70,7 +75,8 @@ fn run(engine: Box<dyn Engine>, start: Option<SweepSettings>, commands: &[Comman
     let events = Rc::new(RefCell::new(Vec::new()));
     let told = Rc::clone(&events);
     let mover = engine.movers()[0];
-    let mut conductor = Conductor::new(engine, orders, Arc::new(Gate::default()), 0, move |_, event| told.borrow_mut().push(event), Vec::new);
+    let mut conductor =
+        Conductor::new(engine, orders, Arc::new(Gate::default()), 0, move |_, event| told.borrow_mut().push(event), Vec::new);
     conductor.like(settings(mover));
     prepare(&mut conductor);
     conductor.run(start.map(Start::new), headless);
@@ -97,7 +103,9 @@ fn a_plan_in_the_middle_of_a_sweep_is_run_and_the_sweep_goes_on() {
         assert!(run.stages.windows(2).all(|two| two[0] <= two[1]), "the second waits for the first: {run:?}");
     }
     // Every repeat of every pair is there, after it, too.
-    let samples = events.iter().map(|event| if let Event::ProbeDone { samples, .. } = event { samples.iter().filter(|s| !s.warmup).count() } else { 0 });
+    let samples = events
+        .iter()
+        .map(|event| if let Event::ProbeDone { samples, .. } = event { samples.iter().filter(|s| !s.warmup).count() } else { 0 });
     assert_eq!(samples.sum::<usize>(), 12 * 2 * 3);
     let at = |name: &str| events.iter().position(|event| serde_json::to_value(event).unwrap()["event"] == name).unwrap();
     assert!(at("execution_started") < at("execution_done") && at("execution_done") < at("sweep_ended"));
@@ -179,8 +187,10 @@ fn records() -> (Traffic, Vec<Record>) {
     let resources = vec![("port of beta".to_owned(), 0.9, vec![0, 1])];
     let foreseen = Foreseen { seconds: 1.0, low: 0.9, high: 1.1, stages: vec![0.5, 1.0], bottleneck: "port of beta".to_owned(), resources };
     let mover = "mpi_put".to_owned();
-    let done = Execution { name: traffic.name.clone(), mover, runs: vec![run], verified: 9, foreseen: Some(foreseen), failed: String::new() };
-    let failed = Execution { runs: Vec::new(), foreseen: None, failed: "rank 2 was stopped".to_owned(), name: "other".to_owned(), ..done.clone() };
+    let done =
+        Execution { name: traffic.name.clone(), mover, runs: vec![run], verified: 9, foreseen: Some(foreseen), failed: String::new() };
+    let failed =
+        Execution { runs: Vec::new(), foreseen: None, failed: "rank 2 was stopped".to_owned(), name: "other".to_owned(), ..done.clone() };
     let events = [
         Event::PlanLoaded { traffic: traffic.clone() },
         Event::ExecutionStarted { name: traffic.name.clone() },
