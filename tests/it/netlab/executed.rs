@@ -1,12 +1,13 @@
 //! Plans predicted from the laboratory's own calibration, and run in it with every byte compared (issue 6, must show c): one plan a
 //! strategy, each bound by another link that was shaped for it.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
-use toposcope::plan::Transfers;
+use toposcope::plan::files;
 use toposcope::plan::strategy::{Held, Job, Strategy};
 
 use super::lab::{Lab, payload_rate};
@@ -40,7 +41,7 @@ fn calibrated(lab: &Lab) -> PathBuf {
     let mut text = String::from("set,from,to\n");
     for (set, transfers) in sets.iter().enumerate() {
         for (from, to) in *transfers {
-            text.push_str(&format!("{set},{from},{to}\n"));
+            writeln!(text, "{set},{from},{to}").unwrap();
         }
     }
     let file = lab.folder().join("across.csv");
@@ -55,12 +56,14 @@ fn calibrated(lab: &Lab) -> PathBuf {
 }
 
 /// Trainers are the near hosts, engines the far ones.
-fn plan(lab: &Lab, strategy: Strategy, held: Held) -> PathBuf {
+fn job(held: Held) -> Job {
     let hosts = (0..WORLD).map(|rank| rank / (WORLD / 2)).collect();
-    let job = Job { hosts, bytes: BYTES, trainers: (0..4).collect(), engines: (4..8).collect(), held, message: Some(4 << 20) };
+    Job { hosts, bytes: BYTES, trainers: (0..4).collect(), engines: (4..8).collect(), held, message: Some(4 << 20) }
+}
+
+fn plan(lab: &Lab, strategy: Strategy, held: Held) -> PathBuf {
     let file = lab.folder().join(format!("{}.json", strategy.slug()));
-    let transfers = Transfers::Traffic(strategy.traffic(&job).unwrap());
-    fs::write(&file, serde_json::to_string(&transfers).unwrap()).unwrap();
+    fs::write(&file, files::write_traffic(&strategy.traffic(&job(held)).unwrap())).unwrap();
     file
 }
 
@@ -94,18 +97,20 @@ fn five_plans_take_what_the_laboratorys_own_calibration_says_and_what_binds_is_w
             let (measured, foreseen) = (number(&execution["residual"]["seconds"]), number(&execution["foreseen"]["seconds"]));
             let bottleneck = execution["foreseen"]["bottleneck"].as_str().unwrap_or_default().to_owned();
             let verified = execution["verified"].as_u64();
-            let bytes = Strategy::traffic(strategy, &Job { hosts: vec![0, 0, 0, 0, 1, 1, 1, 1], bytes: BYTES, trainers: vec![0, 1, 2, 3], engines: vec![4, 5, 6, 7], held, message: None });
-            let whole = verified == Some(3 * bytes.unwrap().bytes()) && execution.get("failed").is_none();
+            let bytes = strategy.traffic(&job(held)).unwrap().bytes();
+            let whole = verified == Some(3 * bytes) && execution.get("failed").is_none();
             let near = (foreseen / measured - 1.0).abs() < 0.15;
             let named = names.iter().any(|name| bottleneck.contains(name));
             good &= whole && near && named;
-            told += &format!(
-                "{}: measured {measured:.3} s, foreseen {foreseen:.3} s ({:+.1} %), by what was set {set:.3} s; binds: {bottleneck}; {verified:?} bytes{}{}\n",
+            writeln!(
+                told,
+                "{}: measured {measured:.3} s, foreseen {foreseen:.3} s ({:+.1} %), by what was set {set:.3} s; binds: {bottleneck}; {verified:?} bytes{}{}",
                 strategy.name(),
                 100.0 * (foreseen / measured - 1.0),
                 if named { "" } else { " WRONG LINK" },
                 if whole { String::new() } else { format!(" NOT WHOLE {}", execution["failed"]) },
-            );
+            )
+            .unwrap();
         }
         eprintln!("{told}");
         assert!(good, "\n{told}");
