@@ -12,8 +12,11 @@ use clap::Args;
 use serde::Serialize;
 
 use super::args::{EngineArg, Global, SweepArgs};
+use super::prices::Priced;
 use super::recorder::Recorder;
-use super::{FINE, FOUND, live};
+use super::replay::ReplayArgs;
+use super::{FINE, FOUND, live, prices, replay};
+use crate::import::plans as import;
 use crate::launch::job::Job;
 use crate::measure::Conductor;
 use crate::plan::{Execution, Foreseen, Traffic, Transfers};
@@ -37,15 +40,9 @@ pub struct ExecuteArgs {
     /// With --execute: timed runs, after one that is not (default: 5)
     #[arg(long, value_name = "N", requires = "execute")]
     pub repeats: Option<u32>,
-    /// With --execute: how bytes travel: memcpy (threads), `mpi_sendrecv` or `mpi_put` (mpi), simulated (sim)
-    #[arg(long, value_name = "NAME", requires = "execute")]
-    pub mover: Option<String>,
     /// With --execute: who the ranks are (default: mpi under an MPI launcher, else threads)
     #[arg(long, value_enum, requires = "execute")]
     pub engine: Option<EngineArg>,
-    /// With --execute: run on a group of the job's ranks, numbered from 0 in it, such as 0-7
-    #[arg(long, value_name = "SET", requires = "execute")]
-    pub group: Option<String>,
     /// With --execute: longest time of one run beside what its bytes take, such as 10s
     #[arg(long, value_name = "TIME", requires = "execute")]
     pub timeout: Option<String>,
@@ -64,44 +61,60 @@ pub(super) struct ToRun {
 }
 
 /// All that are to be run.
-pub(super) struct Plans {
+pub(super) struct Runs {
     pub(super) plans: Vec<ToRun>,
     pub(super) repeats: u32,
     pub(super) tolerance: f64,
     pub(super) json: bool,
 }
 
-/// Run plans, one after another. `fabric` is simulated with `--engine sim`.
-pub(super) fn run(
-    global: &Global,
-    args: &ExecuteArgs,
-    plans: Vec<ToRun>,
-    json: bool,
-    fabric: Option<&str>,
-    job: Option<Job>,
-) -> Result<u8> {
+/// `toposcope replay --execute`. A rank above 0 of an MPI job carries what rank 0 tells it; files lie on rank 0's host.
+pub(super) fn run(global: &Global, wanted: &ReplayArgs, job: Option<Job>) -> Result<u8> {
+    let args = &wanted.execute;
+    let engine = args.engine.or(if job.is_some() { Some(EngineArg::Mpi) } else { Some(EngineArg::Threads) });
+    let sweep = SweepArgs { engine, group: wanted.price.group.clone(), ..SweepArgs::default() };
+    if let Some(job) = job.filter(|job| job.rank > 0) {
+        let nothing = Runs { plans: Vec::new(), repeats: 1, tolerance: TOLERANCE, json: false };
+        return live::start(global, &sweep, &live::Mode::Plans(nothing), Some(job));
+    }
     let tolerance = args.tolerance.unwrap_or(TOLERANCE);
     anyhow::ensure!(tolerance >= 0.0 && tolerance.is_finite(), "--tolerance: {tolerance} is no share; such as 0.15");
+    let plans = named(wanted)?;
     let ranks = plans.iter().map(|plan| plan.traffic.ranks).max().unwrap_or(0);
-    let engine = args.engine.or(if job.is_some() { Some(EngineArg::Mpi) } else { Some(EngineArg::Threads) });
     let sweep = SweepArgs {
-        engine,
-        ranks: (engine == Some(EngineArg::Threads)).then(|| ranks.to_string()),
-        group: args.group.clone(),
-        fabric: if engine == Some(EngineArg::Sim) { fabric.map(str::to_owned) } else { None },
-        mover: args.mover.clone(),
+        ranks: (engine == Some(EngineArg::Threads) && sweep.group.is_none()).then(|| ranks.to_string()),
+        fabric: if engine == Some(EngineArg::Sim) { wanted.price.fabric.clone() } else { None },
+        mover: wanted.price.mover.clone(),
         timeout: args.timeout.clone(),
-        ..SweepArgs::default()
+        ..sweep
     };
-    let plans = Plans { plans, repeats: args.repeats.unwrap_or(REPEATS), tolerance, json };
-    live::start(global, &sweep, &live::Mode::Plans(plans), job)
+    let runs = Runs { plans, repeats: args.repeats.unwrap_or(REPEATS), tolerance, json: wanted.json };
+    live::start(global, &sweep, &live::Mode::Plans(runs), job)
 }
 
-/// A rank above 0 of an MPI job: it carries what rank 0 tells it; files lie on rank 0's host.
-pub(super) fn follow(global: &Global, job: Job) -> Result<u8> {
-    let plans = Plans { plans: Vec::new(), repeats: 1, tolerance: TOLERANCE, json: false };
-    let sweep = SweepArgs { engine: Some(EngineArg::Mpi), ..SweepArgs::default() };
-    live::start(global, &sweep, &live::Mode::Plans(plans), Some(job))
+/// The plans that were named, each with what is foreseen where there are prices.
+fn named(wanted: &ReplayArgs) -> Result<Vec<ToRun>> {
+    let given = replay::given(wanted)?;
+    let priced = wanted.price.calibration.is_some() || wanted.price.fabric.is_some();
+    let priced = priced.then(|| prices::load(&wanted.price)).transpose()?;
+    let mut plans: Vec<ToRun> = Vec::new();
+    for path in &wanted.plans {
+        let file = || path.display().to_string();
+        let transfers = import::read(path, &given)?;
+        let traffic = transfers.traffic().with_context(file)?.plain();
+        let foresee = |priced: &Priced| -> Result<Foreseen> {
+            let placed = priced.placed(traffic.clone())?;
+            Ok(Foreseen::of(&crate::plan::replay(&placed, priced.prices.as_ref())?))
+        };
+        let foreseen = priced.as_ref().map(foresee).transpose().with_context(file)?;
+        let stem = path.file_stem().map_or_else(String::new, |stem| plain(&stem.to_string_lossy()));
+        let mut name = if traffic.name.is_empty() { stem.clone() } else { traffic.name.clone() };
+        if plans.iter().any(|plan| plan.name == name) {
+            name = format!("{name} ({stem})");
+        }
+        plans.push(ToRun { name, transfers, traffic, foreseen });
+    }
+    Ok(plans)
 }
 
 /// The runs, one after another; how they go is told on standard error.
@@ -109,7 +122,7 @@ pub(super) fn all(
     conductor: &mut Conductor<'_>,
     recorder: &RefCell<Recorder>,
     foreseen: &Rc<RefCell<Option<Foreseen>>>,
-    plans: &Plans,
+    plans: &Runs,
     like: &SweepSettings,
     mut out: &File,
 ) {
@@ -136,7 +149,7 @@ fn is_good(execution: &Execution, tolerance: f64) -> bool {
 }
 
 /// What came of them, and the exit code.
-pub(super) fn told(plans: &Plans, traffics: &[Traffic], executions: &[Execution]) -> Result<(String, u8)> {
+pub(super) fn told(plans: &Runs, traffics: &[Traffic], executions: &[Execution]) -> Result<(String, u8)> {
     let good = executions.len() == plans.plans.len() && executions.iter().all(|execution| is_good(execution, plans.tolerance));
     let code = if good { FINE } else { FOUND };
     if plans.json {
@@ -172,8 +185,12 @@ fn words(execution: &Execution, traffic: Option<&Traffic>, tolerance: f64) -> St
             let _ = writeln!(text, "  {:<28} {:>11}", "", "measured");
             let _ = writeln!(text, "  {:<28} {:>11}", "all of it", format_seconds(median.seconds));
             for (number, seconds) in median.stages.iter().enumerate() {
-                let _ =
-                    writeln!(text, "  {:<28} {:>11}", format!("until {} is over", named(stage(number), number)), format_seconds(*seconds));
+                let _ = writeln!(
+                    text,
+                    "  {:<28} {:>11}",
+                    format!("until {} is over", stage_name(stage(number), number)),
+                    format_seconds(*seconds)
+                );
             }
             text.push_str("  nothing was foreseen: no calibration of these ranks\n");
         }
@@ -185,7 +202,7 @@ fn words(execution: &Execution, traffic: Option<&Traffic>, tolerance: f64) -> St
     };
     row("all of it", residual.seconds, residual.foreseen);
     for (number, &(measured, foreseen)) in residual.stages.iter().enumerate() {
-        row(&format!("until {} is over", named(stage(number), number)), measured, foreseen);
+        row(&format!("until {} is over", stage_name(stage(number), number)), measured, foreseen);
     }
     let head = format!("  {:<28} {:>11} {:>11} {:>6}\n", "", "measured", "foreseen", "ratio");
     let at = text.find("  all of it").unwrap_or(0);
@@ -208,7 +225,7 @@ fn words(execution: &Execution, traffic: Option<&Traffic>, tolerance: f64) -> St
     text
 }
 
-fn named(name: &str, number: usize) -> String {
+fn stage_name(name: &str, number: usize) -> String {
     if name.is_empty() { format!("stage {number}") } else { plain(name) }
 }
 
@@ -231,16 +248,16 @@ mod tests {
         Execution { name: "relay".to_owned(), mover, runs: vec![run], verified: 77, foreseen: Some(foreseen), failed: String::new() }
     }
 
-    fn plans(json: bool) -> Plans {
+    fn runs(json: bool) -> Runs {
         let traffic =
             Traffic { name: "relay".to_owned(), stages: vec![Stage { name: "across".to_owned(), waits: true }], ..Traffic::default() };
         let plan = ToRun { name: "relay".to_owned(), transfers: Transfers::Traffic(traffic.clone()), traffic, foreseen: None };
-        Plans { plans: vec![plan], repeats: 1, tolerance: 0.15, json }
+        Runs { plans: vec![plan], repeats: 1, tolerance: 0.15, json }
     }
 
     #[test]
     fn what_was_measured_is_told_beside_what_was_foreseen_and_decides_the_exit_code() {
-        let plans = plans(false);
+        let plans = runs(false);
         let traffics = [plans.plans[0].traffic.clone()];
         let (text, code) = super::told(&plans, &traffics, &[execution(1.2)]).unwrap();
         assert_eq!(code, FINE);
@@ -257,7 +274,7 @@ mod tests {
 
     #[test]
     fn json_has_the_residual() {
-        let plans = plans(true);
+        let plans = runs(true);
         let (text, _) = super::told(&plans, &[], &[execution(1.2)]).unwrap();
         let told: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!((&told[0]["within"], &told[0]["residual"]["seconds"]), (&true.into(), &1.2.into()));

@@ -42,7 +42,7 @@ pub(super) enum Mode {
     /// tests of what a session's samples leave open, at most so many
     Tests { count: usize },
     /// plans, run for real
-    Plans(super::execute::Plans),
+    Plans(super::execute::Runs),
 }
 
 /// Start, whoever this process is.
@@ -335,9 +335,9 @@ fn run(
     }
     conductor.like(like.clone());
     let foreseen = Rc::new(RefCell::new(None));
-    let (told, recorded) = (Rc::clone(&foreseen), Rc::clone(&recorder));
+    let (told, facts) = (Rc::clone(&foreseen), Rc::clone(&recorder));
     conductor.plans(
-        move |traffic, mover| told.borrow().clone().or_else(|| super::plans::foresee(recorded.borrow().model(), traffic, mover)),
+        move |traffic, mover| told.borrow().clone().or_else(|| super::plans::foresee(facts.borrow().model(), traffic, mover)),
         super::plans::load,
     );
     for plan in &plans {

@@ -128,6 +128,7 @@ fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {
         Some(Commands::Diff { before, after, json, svg }) => diff::run(&global, &before, &after, json, svg.as_deref()),
         Some(Commands::Plan { what }) => plan::run(&what),
         Some(Commands::Strategies(wanted)) => strategies::run(&wanted),
+        Some(Commands::Replay(wanted)) if wanted.execute.execute => execute::run(&global, &wanted, job),
         Some(Commands::Replay(wanted)) => replay::run(&wanted),
         Some(Commands::Fabrics { name }) => facts::fabrics(name.as_deref()),
         Some(Commands::Doctor { json }) => facts::doctor(&global, json),

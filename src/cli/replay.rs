@@ -46,6 +46,8 @@ pub struct ReplayArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub execute: super::execute::ExecuteArgs,
 }
 
 /// One plan with what it takes.
@@ -67,13 +69,18 @@ pub(super) fn run(wanted: &ReplayArgs) -> Result<u8> {
     Ok(if wanted.strict && doubtful { FOUND } else { FINE })
 }
 
-/// Every plan as flows with the ranks' numbers in the prices, and its replay.
-pub(super) fn read(wanted: &ReplayArgs, priced: &Priced) -> Result<Vec<Told>> {
-    let given = Given {
+/// What plans do not tell themselves.
+pub(super) fn given(wanted: &ReplayArgs) -> Result<Given> {
+    Ok(Given {
         endpoints: wanted.endpoints.as_deref().map(plans::endpoints).transpose().context("--endpoints")?,
         element_size: wanted.element_size,
         bytes_per_peer: wanted.bytes_per_peer.as_deref().map(parse_size).transpose().context("--bytes-per-peer")?,
-    };
+    })
+}
+
+/// Every plan as flows with the ranks' numbers in the prices, and its replay.
+pub(super) fn read(wanted: &ReplayArgs, priced: &Priced) -> Result<Vec<Told>> {
+    let given = given(wanted)?;
     let one = |path: &PathBuf| {
         let file = || path.display().to_string();
         let mut traffic = plans::read(path, &given)?.traffic().with_context(file)?.plain();

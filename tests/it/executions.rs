@@ -113,7 +113,7 @@ fn a_plan_in_the_middle_of_a_sweep_is_run_and_the_sweep_goes_on() {
 
 #[test]
 fn what_cannot_be_run_is_told_with_the_reason_and_the_job_goes_on() {
-    let traffic = traffic(Strategy::Direct, 1000);
+    let traffic = traffic(Strategy::ShardedDirect, 1000);
     let wide = Traffic { ranks: 9, flows: vec![toposcope::plan::Flow { to: 8, ..traffic.flows[0].clone() }], ..traffic.clone() };
     let commands = [execute(&wide, 1), execute(&traffic, 0), execute(&traffic, 1)];
     let events = run(Box::new(Threads::start(4).unwrap()), None, &commands, |_| {});
@@ -123,7 +123,7 @@ fn what_cannot_be_run_is_told_with_the_reason_and_the_job_goes_on() {
 
 #[test]
 fn plans_are_read_where_files_may_be_read_and_foreseen_where_prices_are() {
-    let traffic = traffic(Strategy::Relay, 1 << 20);
+    let traffic = traffic(Strategy::ShardedDirect, 1 << 20);
     let own = traffic.clone();
     let read = move |path: &Path| if path.ends_with("good") { Ok(own.clone()) } else { Err("no such file".to_owned()) };
     let loads = ["good", "bad"].map(|path| Command::LoadPlan { path: path.into() });

@@ -1,6 +1,7 @@
 //! Whole MPI jobs: measured to the end, killed at any moment and taken up again, stopped, started wrongly.
 
 mod kills;
+mod plans;
 
 use std::collections::BTreeMap;
 use std::fs;

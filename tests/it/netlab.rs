@@ -1,5 +1,7 @@
 //! The network laboratory, and the program in it.
 
+#[cfg(feature = "mpi")]
+mod executed;
 mod flows;
 #[cfg(feature = "mpi")]
 mod hidden;

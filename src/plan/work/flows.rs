@@ -26,62 +26,12 @@ pub(super) fn work(traffic: &Traffic, world: usize) -> Result<Work, WorkError> {
     if flows.len() as u64 >= SPACES {
         return Err(WorkError::TooMany { count: flows.len(), what: "flows", most: SPACES });
     }
-    let addresses: Vec<u64> = flows.iter().enumerate().map(address).collect::<Result<_, _>>()?;
-    let range = |number: usize| (addresses[number], addresses[number] + flows[number].bytes);
-    let mut into: Vec<Vec<usize>> = vec![Vec::new(); world];
-    for (number, flow) in flows.iter().enumerate() {
-        into[flow.to].push(number);
-    }
-    // What a rank receives twice lies apart, each time.
-    let mut apart = vec![false; flows.len()];
-    for own in &into {
-        let mut sorted: Vec<usize> = own.iter().copied().filter(|&number| flows[number].bytes > 0).collect();
-        sorted.sort_by_key(|&number| (range(number).0, number));
-        let mut end = 0;
-        for number in sorted {
-            apart[number] = range(number).0 < end;
-            if !apart[number] {
-                end = range(number).1;
-            }
-        }
-    }
-    let mut order = Order::new(traffic);
-    let sources: Vec<Vec<Source>> =
-        flows.iter().enumerate().map(|(number, flow)| order.sources(number, &into[flow.from], &range)).collect();
-
-    let mut memories: Vec<Memory> = (0..world).map(|_| Memory::default()).collect();
     let mut parts = vec![Part::default(); world];
-    let mut held = Vec::with_capacity(world);
-    let mut landed = Vec::with_capacity(world);
-    let mut own_place: HashMap<usize, u64> = HashMap::new();
-    let mut ranges_of: Vec<Vec<(u64, u64)>> = vec![Vec::new(); world];
-    for (flow, sources) in flows.iter().zip(&sources) {
-        ranges_of[flow.from].extend(sources.iter().filter(|source| source.by.is_none()).map(|source| (source.start, source.end)));
-    }
-    for (rank, ranges) in ranges_of.into_iter().enumerate() {
-        let memory = &mut memories[rank];
-        let extents = Extents::new(ranges, memory);
-        let content = |(at, address, bytes)| Content { region: Region::packed(at, bytes), address: Region::packed(address, bytes) };
-        parts[rank].content = extents.all().map(content).collect();
-        parts[rank].held = memory.size();
-        held.push(extents);
-        let together = into[rank].iter().filter(|&&number| !apart[number]).map(|&number| range(number));
-        landed.push(Extents::new(together.collect(), memory));
-        for &number in into[rank].iter().filter(|&&number| apart[number]) {
-            own_place.insert(number, memory.take(flows[number].bytes));
-        }
-    }
-    let place = |number: usize, at: u64| match own_place.get(&number) {
-        Some(own) => own + (at - addresses[number]),
-        None => landed[flows[number].to].locate(at),
-    };
-
+    let mut places = Places::new(traffic, &mut parts)?;
     let tell = tells(traffic);
     let mut twins: HashMap<(usize, usize), u32> = HashMap::new();
     for (number, flow) in flows.iter().enumerate() {
         let copy = flow.from == flow.to;
-        let pieces = u64::from(flow.messages).max(flow.bytes.div_ceil(if copy { PIECE } else { MOST }));
-        let cut = |piece: u64| addresses[number] + (u128::from(flow.bytes) * u128::from(piece) / u128::from(pieces)) as u64;
         let twin = twins.entry((flow.from, flow.to)).or_default();
         let share = |role, peer| Share {
             flow: number,
@@ -95,46 +45,121 @@ pub(super) fn work(traffic: &Traffic, world: usize) -> Result<Work, WorkError> {
             messages: Vec::new(),
         };
         let (mut send, mut receive) = (share(Role::Send, flow.to), share(Role::Receive, flow.from));
-        for (start, end) in (0..pieces).map(|piece| (cut(piece), cut(piece + 1))) {
-            let mut regions = Vec::new();
-            for source in &sources[number] {
-                let (first, last) = (source.start.max(start), source.end.min(end));
-                if first < last {
-                    let at = source.by.map_or_else(|| held[flow.from].locate(first), |by| place(by, first));
-                    append(&mut regions, at, last - first);
-                }
-            }
-            let bytes = end - start;
-            let mut target = Vec::new();
-            append(&mut target, place(number, start), bytes);
-            let expected = vec![Region::packed(start, bytes)];
-            let staged = bytes > 0 && (regions.len() > 1 || flow.staged.packs > 0);
-            send.messages.push(Message { bytes, regions, staged, ..Message::default() });
-            receive.messages.push(Message {
-                bytes,
-                regions: target,
-                staged: bytes > 0 && flow.staged.unpacks > 0,
-                expected,
-                ..Message::default()
-            });
+        let pieces = u64::from(flow.messages).max(flow.bytes.div_ceil(if copy { PIECE } else { MOST }));
+        for (out, into) in (0..pieces).map(|piece| places.message(number, flow, piece, pieces)) {
+            send.messages.push(out);
+            receive.messages.push(into);
         }
         if copy {
-            for (out, target) in send.messages.iter_mut().zip(receive.messages) {
-                (out.into, out.expected, out.staged) = (target.regions, target.expected, false);
+            for (out, into) in send.messages.iter_mut().zip(receive.messages) {
+                (out.into, out.expected, out.staged) = (into.regions, into.expected, false);
             }
             (send.role, send.tell) = (Role::Copy, receive.tell);
             parts[flow.from].shares.push(send);
             continue;
         }
         *twin += 1;
-        settle(&mut send, &mut receive, &mut memories);
+        settle(&mut send, &mut receive, &mut places.memories);
         parts[flow.from].shares.push(send);
         parts[flow.to].shares.push(receive);
     }
-    for (part, memory) in parts.iter_mut().zip(&memories) {
+    for (part, memory) in parts.iter_mut().zip(&places.memories) {
         part.memory = memory.size();
     }
     Ok(assemble(traffic, parts))
+}
+
+/// Where the bytes of flows lie.
+struct Places {
+    /// where each flow's bytes have their addresses
+    addresses: Vec<u64>,
+    /// receiver of each flow
+    to: Vec<usize>,
+    sources: Vec<Vec<Source>>,
+    memories: Vec<Memory>,
+    /// of each rank: what it holds, and what it receives
+    held: Vec<Extents>,
+    landed: Vec<Extents>,
+    /// of flows that bring what another one brings, too
+    apart: HashMap<usize, u64>,
+}
+
+impl Places {
+    /// Memory for what ranks hold and receive; what they hold goes to their parts.
+    fn new(traffic: &Traffic, parts: &mut [Part]) -> Result<Self, WorkError> {
+        let flows = &traffic.flows;
+        let addresses: Vec<u64> = flows.iter().enumerate().map(address).collect::<Result<_, _>>()?;
+        let range = |number: usize| (addresses[number], addresses[number] + flows[number].bytes);
+        let mut into: Vec<Vec<usize>> = vec![Vec::new(); parts.len()];
+        for (number, flow) in flows.iter().enumerate() {
+            into[flow.to].push(number);
+        }
+        let mut order = Order::new(traffic);
+        let sources: Vec<Vec<Source>> =
+            flows.iter().enumerate().map(|(number, flow)| order.sources(number, &into[flow.from], &range)).collect();
+        let mut kept: Vec<Vec<(u64, u64)>> = vec![Vec::new(); parts.len()];
+        for (flow, sources) in flows.iter().zip(&sources) {
+            kept[flow.from].extend(sources.iter().filter(|source| source.by.is_none()).map(|source| (source.start, source.end)));
+        }
+        let to = flows.iter().map(|flow| flow.to).collect();
+        let (held, landed, apart, memories) = (Vec::new(), Vec::new(), HashMap::new(), Vec::new());
+        let mut places = Self { addresses: addresses.clone(), to, sources, memories, held, landed, apart };
+        for ((part, own), kept) in parts.iter_mut().zip(into).zip(kept) {
+            let mut memory = Memory::default();
+            let extents = Extents::new(kept, &mut memory);
+            let content = |(at, address, bytes)| Content { region: Region::packed(at, bytes), address: Region::packed(address, bytes) };
+            part.content = extents.all().map(content).collect();
+            part.held = memory.size();
+            places.held.push(extents);
+            let (together, apart) = split(own, range);
+            places.landed.push(Extents::new(together.into_iter().map(range).collect(), &mut memory));
+            places.apart.extend(apart.into_iter().map(|number| (number, memory.take(flows[number].bytes))));
+            places.memories.push(memory);
+        }
+        Ok(places)
+    }
+
+    /// Where a byte lies that a flow brings.
+    fn place(&self, number: usize, address: u64) -> u64 {
+        match self.apart.get(&number) {
+            Some(own) => own + (address - self.addresses[number]),
+            None => self.landed[self.to[number]].locate(address),
+        }
+    }
+
+    /// Both sides of a flow's message, one of so many pieces.
+    fn message(&self, number: usize, flow: &Flow, piece: u64, pieces: u64) -> (Message, Message) {
+        let cut = |piece: u64| self.addresses[number] + (u128::from(flow.bytes) * u128::from(piece) / u128::from(pieces)) as u64;
+        let (start, end) = (cut(piece), cut(piece + 1));
+        let (bytes, mut regions, mut target) = (end - start, Vec::new(), Vec::new());
+        for source in &self.sources[number] {
+            let (first, last) = (source.start.max(start), source.end.min(end));
+            if first < last {
+                let at = source.by.map_or_else(|| self.held[flow.from].locate(first), |by| self.place(by, first));
+                append(&mut regions, at, last - first);
+            }
+        }
+        append(&mut target, self.place(number, start), bytes);
+        let expected = vec![Region::packed(start, bytes)];
+        let staged = bytes > 0 && (regions.len() > 1 || flow.staged.packs > 0);
+        let out = Message { bytes, regions, staged, ..Message::default() };
+        let staged = bytes > 0 && flow.staged.unpacks > 0;
+        (out, Message { bytes, regions: target, staged, expected, ..Message::default() })
+    }
+}
+
+/// Flows into a rank: those that lie together, and those that bring what another one brings, too: they lie apart.
+fn split(own: Vec<usize>, range: impl Fn(usize) -> (u64, u64)) -> (Vec<usize>, Vec<usize>) {
+    let mut sorted = own;
+    sorted.sort_by_key(|&number| (range(number).0, number));
+    let mut end = 0;
+    sorted.into_iter().filter(|&number| range(number).0 < range(number).1).partition(|&number| {
+        let together = range(number).0 >= end;
+        if together {
+            end = range(number).1;
+        }
+        together
+    })
 }
 
 /// Arenas for both sides of a flow, and where its messages land. (Memory is taken last, behind what is held and what arrives.)

@@ -20,8 +20,8 @@ fn carried(work: &Work) -> Carried {
     let end = Instant::now() + Duration::from_secs(60);
     let carried = loop {
         assert!(Instant::now() < end);
-        let told = engine.poll(Duration::from_millis(20)).into_iter();
-        if let Some(carried) = told.filter_map(|report| if let Report::Carried(carried) = report { Some(carried) } else { None }).next() {
+        let mut told = engine.poll(Duration::from_millis(20)).into_iter();
+        if let Some(carried) = told.find_map(|report| if let Report::Carried(carried) = report { Some(carried) } else { None }) {
             break carried;
         }
     };
