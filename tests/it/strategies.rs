@@ -6,10 +6,10 @@ use toposcope::fabric::Fabric;
 use toposcope::plan::price::{Calibrated, Prices};
 use toposcope::plan::strategy::{Ground, Held, Job, Ranking, Strategy, rank};
 use toposcope::sample::Pattern;
-use toposcope::session::{self, Model};
+use toposcope::session;
 use toposcope::sweep::{Peers, SweepSettings, Transfer};
 
-use crate::closed_loop::{calibration, header, shipped, sweep};
+use crate::closed_loop::{calibration, shipped, sweep};
 
 const MIB: u64 = 1 << 20;
 
@@ -35,6 +35,9 @@ const PUBLISHED: [(Strategy, f64, f64); 5] = [
 ];
 
 fn told(what: &str, ranking: &Ranking) {
+    for (name, why) in &ranking.refused {
+        println!("{what}: {name}: {why}");
+    }
     for row in &ranking.rows {
         let published = PUBLISHED.iter().find(|published| published.0 == row.strategy);
         let published = published.map_or_else(String::new, |(_, staged, push)| format!(" (published: {staged} staged, {push} pushed)"));
@@ -48,33 +51,30 @@ fn order(ranking: &Ranking) -> Vec<Strategy> {
     ranking.rows.iter().map(|row| row.strategy).filter(known).collect()
 }
 
-/// Everything that tells of shared resources: pairs, fans inside hosts and across, and all ranks of a host to those of the other.
+/// Everything that tells of shared resources: pairs, both ways, fans inside hosts and across, and of two hosts all ranks of one to
+/// those of the other at once.
 pub fn calibrated(fabric: &Arc<Fabric>) -> Calibrated {
     let world = fabric.world();
-    let sizes = vec![1 << 12, 16 << 20, 256 << 20];
-    let base = SweepSettings { sizes, repeats: 6, ..calibration(0.0) };
-    let fans = |patterns: &[Pattern], widths: &[usize], peers: Peers| SweepSettings {
-        patterns: patterns.to_vec(),
-        widths: widths.to_vec(),
-        peers,
-        ..base.clone()
-    };
-    let alone = [Pattern::Local, Pattern::Peer, Pattern::Duplex, Pattern::FanIn, Pattern::FanOut];
-    let mut sweeps = vec![fans(&alone, &[7], Peers::SameHost)];
-    if world > 8 {
-        sweeps.push(fans(&[Pattern::FanIn, Pattern::FanOut], &[2, 4, 8], Peers::CrossHost));
-        // Every rank of a host to every one of the other, both ways one after the other: what the hosts have together.
-        let all = |set: u32, near: usize, far: usize| (0..64).map(move |at| Transfer { set, from: near + at / 8, to: far + at % 8 });
-        let transfers = all(0, 0, 8).chain(all(1, 8, 0)).collect();
-        sweeps.push(SweepSettings { patterns: vec![Pattern::Custom], transfers, ..base.clone() });
-    }
-    let mut model = Model::new(header(fabric, &sweeps[0]));
-    for settings in &sweeps {
-        for record in &sweep(fabric, settings, true).records {
-            model.apply(record);
+    let mut patterns = vec![Pattern::Local, Pattern::Peer, Pattern::Duplex, Pattern::FanIn, Pattern::FanOut];
+    let mut fans = Vec::new();
+    let mut transfers = Vec::new();
+    for root in 0..world {
+        let host = root / 8 * 8;
+        let near: Vec<usize> = (1..8).map(|step| host + (root + step) % 8).collect();
+        let far: Vec<usize> = (8..world.min(16)).map(|step| (host + step + root % 8 - 8) % 8 + (host + 8) % world).collect();
+        fans.extend([2, 4, 7].map(|width| (root, near[..width].to_vec())));
+        if !far.is_empty() {
+            fans.extend([2, 4, 8].map(|width| (root, far[..width].to_vec())));
         }
     }
-    session::prices(&model)
+    if world == 16 {
+        patterns.push(Pattern::Custom);
+        let all = |set: u32, near: usize, far: usize| (0..64).map(move |at| Transfer { set, from: near + at / 8, to: far + at % 8 });
+        transfers = all(0, 0, 8).chain(all(1, 8, 0)).collect();
+    }
+    let sizes = vec![1 << 12, 16 << 20, 256 << 20];
+    let settings = SweepSettings { sizes, repeats: 6, patterns, peers: Peers::Listed(fans), transfers, ..calibration(0.0) };
+    session::prices(&sweep(fabric, &settings, true).model)
 }
 
 fn ranked(prices: &dyn Prices, inside: &dyn Prices, message: Option<u64>) -> Ranking {
