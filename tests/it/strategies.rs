@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toposcope::fabric::Fabric;
 use toposcope::plan::price::{Calibrated, Prices};
-use toposcope::plan::strategy::{Ground, Held, Job, Ranking, Strategy, rank};
+use toposcope::plan::strategy::{Ground, Held, Job, Ranking, Strategy, order, rank};
 use toposcope::sample::Pattern;
 use toposcope::session;
 use toposcope::sweep::{Peers, SweepSettings, Transfer};
@@ -46,7 +46,7 @@ fn told(what: &str, ranking: &Ranking) {
 }
 
 /// The published five in the order of a ranking.
-fn order(ranking: &Ranking) -> Vec<Strategy> {
+fn published_in(ranking: &Ranking) -> Vec<Strategy> {
     let known = |strategy: &Strategy| PUBLISHED.iter().any(|published| published.0 == *strategy);
     ranking.rows.iter().map(|row| row.strategy).filter(known).collect()
 }
@@ -78,7 +78,7 @@ pub fn calibrated(fabric: &Arc<Fabric>) -> Calibrated {
 }
 
 fn ranked(prices: &dyn Prices, inside: &dyn Prices, message: Option<u64>) -> Ranking {
-    rank(&weight_sync(message), &Ground { prices, inside: Some(inside) }, Some(32)).unwrap()
+    order(&weight_sync(message), &Ground { prices, inside: Some(inside) }, Some(32)).unwrap()
 }
 
 #[test]
@@ -87,10 +87,10 @@ fn staged_strategies_on_two_hosts_of_h20_come_in_the_published_order() {
     let published: Vec<Strategy> = PUBLISHED.iter().map(|row| row.0).collect();
     let ranking = ranked(&*fabric, &*inside, Some(8 * MIB));
     told("described", &ranking);
-    assert_eq!(order(&ranking), published);
+    assert_eq!(published_in(&ranking), published);
     let ranking = ranked(&calibrated(&fabric), &calibrated(&inside), Some(8 * MIB));
     told("swept", &ranking);
-    assert_eq!(order(&ranking), published);
+    assert_eq!(published_in(&ranking), published);
     assert!(ranking.rows.iter().all(|row| row.interval.contains(row.seconds) && row.interval.low < row.interval.high));
 }
 
@@ -110,7 +110,8 @@ fn with_windows_the_sharded_plan_comes_first_and_takes_what_was_measured() {
 #[test]
 fn the_change_that_is_told_changes_the_ranking() {
     let (fabric, inside) = (shipped("h20-2x8"), shipped("h20-8"));
-    let ranking = ranked(&*fabric, &*inside, Some(8 * MIB));
+    let ground = Ground { prices: &*fabric, inside: Some(&*inside) };
+    let ranking = rank(&weight_sync(Some(8 * MIB)), &ground, Some(8)).unwrap();
     let row = ranking.rows.iter().find(|row| row.strategy == Strategy::ShardedPlan).unwrap();
     // Its engines send and receive too slowly; both have to be faster.
     assert!(row.change.contains("would be the first if send engine out of rank 8 and 7 like it (now 79.5 GB/s)"), "{}", row.change);
