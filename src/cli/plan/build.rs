@@ -9,9 +9,11 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
+use super::super::prices::{self, PriceArgs, Priced};
 use super::super::{FINE, print};
 use super::some;
 use crate::import::plans::{self, Layout};
+use crate::plan::build::policy::Calibrated;
 use crate::plan::build::{self, Budget, ElementSizes, FirstHolder, LocalFirst, LocalFirstInOrder, Policy, Settings};
 use crate::plan::files::{self, BYTES_PER_PEER, ELEMENT_SIZE};
 use crate::plan::{Batch, Endpoints, Parameter, Plan, Statistics};
@@ -37,9 +39,16 @@ pub struct BuildArgs {
         value_name = "POLICY|FILE",
         default_value = "local_first",
         help = "Who of several holders sends: local_first (least loaded), local_first_in_order (the same, loads counted in their turn), \
-                first_holder (lowest location), or a file of answers (see --requests)"
+                first_holder (lowest location), calibrated (what takes the least time, in parts where they pay; with --endpoints and \
+                --calibration or --fabric), or a file of answers (see --requests)"
     )]
     pub policy: String,
+    /// What links cost, for the policy calibrated: folder of a session, a calibration, or fits
+    #[arg(long, value_name = "SESSION|CAL|FITS", conflicts_with = "fabric")]
+    pub calibration: Option<PathBuf>,
+    /// The same of a described fabric: a name or a file
+    #[arg(long, value_name = "NAME|FILE")]
+    pub fabric: Option<String>,
     /// Bytes of an element, of all parameters or of one: 2, or name=4; may be given several times (default: as the maps tell)
     #[arg(long, value_name = "BYTES|NAME=BYTES")]
     pub element_size: Vec<String>,
@@ -79,18 +88,29 @@ pub(super) fn run(wanted: &BuildArgs) -> Result<u8> {
     let source = plans::read_layout(&wanted.source).context("--source")?;
     let target = plans::read_layout(&wanted.target).context("--target")?;
     let endpoints = wanted.endpoints.as_deref().map(plans::endpoints).transpose().context("--endpoints")?;
-    let policy = policy(&wanted.policy)?;
+    let priced = priced(wanted)?;
+    let min_split_bytes = parse_size(&wanted.min_split).context("--min-split")?;
+    let calibrated = priced.as_ref().map(|priced| Calibrated { prices: &*priced.prices, bytes_per_peer: BYTES_PER_PEER, min_split_bytes });
+    let policy: Box<dyn Policy + '_> = match calibrated {
+        Some(calibrated) => Box::new(calibrated),
+        None => policy(&wanted.policy)?,
+    };
     let settings = Settings {
         endpoints: endpoints.as_ref(),
         element_size: element_sizes(&wanted.element_size, [&source, &target])?,
         budget: if wanted.limits == Limits::Reference { Budget::default() } else { Budget::unlimited() },
-        min_split_bytes: parse_size(&wanted.min_split).context("--min-split")?,
+        min_split_bytes,
         ..Settings::new(&*policy)
     };
     let between = || format!("{} -> {}", plain(&wanted.source.display().to_string()), plain(&wanted.target.display().to_string()));
-    if let Some(path) = &wanted.requests {
+    if wanted.requests.is_some() || calibrated.is_some() {
         let requests = build::requests(&target.maps, &source.maps, &settings).with_context(between)?;
-        write(path, &(build::write_requests(&requests) + "\n"))?;
+        if let Some(path) = &wanted.requests {
+            write(path, &(build::write_requests(&requests) + "\n"))?;
+        }
+        if let Some(Err(what)) = calibrated.map(|policy| policy.check(&requests)) {
+            bail!("--policy calibrated: {what}");
+        }
     }
     let made = build::plans(&target.maps, &source.maps, &settings).with_context(between)?;
     if let Some(path) = &wanted.out {
@@ -108,6 +128,18 @@ fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).with_context(|| path.display().to_string())
 }
 
+/// What links cost, where the policy asks.
+fn priced(wanted: &BuildArgs) -> Result<Option<Priced>> {
+    if wanted.policy != "calibrated" {
+        return Ok(None);
+    }
+    let BuildArgs { calibration, fabric, .. } = wanted;
+    if calibration.is_none() && fabric.is_none() {
+        bail!("--policy calibrated: --calibration SESSION|CAL|FITS or --fabric NAME|FILE is needed");
+    }
+    prices::load(&PriceArgs { calibration: calibration.clone(), fabric: fabric.clone(), ..PriceArgs::default() }).map(Some)
+}
+
 /// A policy by its name, or answers from a file.
 fn policy(name: &str) -> Result<Box<dyn Policy>> {
     Ok(match name {
@@ -118,7 +150,7 @@ fn policy(name: &str) -> Result<Box<dyn Policy>> {
             let text = fs::read_to_string(file).with_context(|| format!("--policy {file}"))?;
             Box::new(build::read_answers(&text).with_context(|| format!("--policy {file}"))?)
         }
-        other => bail!("--policy: {other:?} is neither local_first, local_first_in_order, first_holder nor a file of answers"),
+        other => bail!("--policy: {other:?} is neither local_first, local_first_in_order, first_holder, calibrated nor a file of answers"),
     })
 }
 

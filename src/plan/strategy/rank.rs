@@ -46,11 +46,38 @@ struct Row {
     priced: Priced,
 }
 
-/// Price every strategy, with so many slices where something is sliced; `None` tries some numbers and keeps the best of each.
+impl Row {
+    fn told(self, change: String) -> Ranked {
+        let Priced { seconds, interval, stages, say, warnings, .. } = self.priced;
+        Ranked { strategy: self.strategy, traffic: self.traffic, seconds, interval, stages, bottleneck: say, change, warnings }
+    }
+}
+
+/// Price every strategy, with so many slices where something is sliced (`None` tries some numbers and keeps the best of each), and
+/// search for what would change the ranking.
 ///
 /// # Errors
 /// A job that makes no sense. What a single strategy lacks is told in the ranking.
 pub fn rank(job: &Job, ground: &Ground, slices: Option<u64>) -> Result<Ranking, StrategyError> {
+    let (rows, refused) = priced(job, ground, slices)?;
+    let imagined = Imagined { job, ground, rows: &rows };
+    let changes: Vec<String> = (0..rows.len()).map(|at| imagined.change(at)).collect();
+    Ok(Ranking { rows: rows.into_iter().zip(changes).map(|(row, change)| row.told(change)).collect(), refused })
+}
+
+/// As [`rank`], without that search.
+///
+/// # Errors
+/// The same.
+pub fn order(job: &Job, ground: &Ground, slices: Option<u64>) -> Result<Ranking, StrategyError> {
+    let (rows, refused) = priced(job, ground, slices)?;
+    Ok(Ranking { rows: rows.into_iter().map(|row| row.told(String::new())).collect(), refused })
+}
+
+/// Rows, the fastest first, and what cannot be used or priced.
+type Found = (Vec<Row>, Vec<(String, String)>);
+
+fn priced(job: &Job, ground: &Ground, slices: Option<u64>) -> Result<Found, StrategyError> {
     job.check().map_err(StrategyError::Job)?;
     let mut rows: Vec<Row> = Vec::new();
     let mut refused = Vec::new();
@@ -80,19 +107,7 @@ pub fn rank(job: &Job, ground: &Ground, slices: Option<u64>) -> Result<Ranking, 
         }
     }
     rows.sort_by(|a, b| a.priced.seconds.total_cmp(&b.priced.seconds));
-    let imagined = Imagined { job, ground, rows: &rows };
-    let changes: Vec<String> = (0..rows.len()).map(|at| imagined.change(at)).collect();
-    let told = rows.into_iter().zip(changes).map(|(row, change)| Ranked {
-        strategy: row.strategy,
-        traffic: row.traffic,
-        seconds: row.priced.seconds,
-        interval: row.priced.interval,
-        stages: row.priced.stages,
-        bottleneck: row.priced.say,
-        change,
-        warnings: row.priced.warnings,
-    });
-    Ok(Ranking { rows: told.collect(), refused })
+    Ok((rows, refused))
 }
 
 /// The same strategies on other machines.

@@ -12,6 +12,7 @@ use given::{Given, Pieces};
 use weights::Weights;
 
 use super::LocalFirst;
+use crate::fabric::Demand;
 use crate::plan::build::fold::fold;
 use crate::plan::build::{Answer, Budget, Policy, Request, answers};
 use crate::plan::price::Prices;
@@ -82,6 +83,16 @@ impl Calibrated<'_> {
         if let Some(seconds) = self.seconds(requests, &answers).filter(|&seconds| seconds < best.0 * worth) {
             *best = (seconds, Some(answers));
         }
+    }
+
+    /// Whether requests can be answered by cost: what is missing.
+    ///
+    /// # Errors
+    /// Requests without processes, and pairs without a price.
+    pub fn check(&self, requests: &[Request]) -> Result<(), String> {
+        let pairs = weights::pairs(requests).ok_or("what links cost is known of processes: give endpoints that name all locations")?;
+        let demand = |&(from, to): &(usize, usize)| Demand { from, to, bytes: self.bytes_per_peer };
+        self.prices.routes(&pairs.iter().map(demand).collect::<Vec<_>>()).map(drop).map_err(|error| error.to_string())
     }
 
     /// Predicted time of a sync that is answered so: scheduled and replayed.

@@ -11,7 +11,7 @@ const POWER: i32 = 8;
 /// Times that every piece is taken back, at most.
 const PASSES: usize = 30;
 /// Looks at a candidate in all of that, about.
-const WORK: usize = 20_000_000;
+const WORK: usize = 2_000_000;
 
 /// Part of a request that one holder sends.
 struct Piece {

@@ -79,10 +79,15 @@ fn a_region_comes_in_parts_only_where_they_pay() {
 }
 
 #[test]
-fn without_processes_the_plain_rule_answers() {
+fn without_processes_or_prices_the_plain_rule_answers_and_the_check_says_why() {
     let fabric = shipped("b70-8");
     let mut requests = vec![request("w", 0, 0..1024, &[1, 2]), request("w", 3, 0..1024, &[1, 2])];
+    assert_eq!(policy(&fabric).check(&requests), Ok(()));
+    requests[1].process = Some(9);
+    assert!(policy(&fabric).check(&requests).unwrap_err().contains("rank 9 is not one of the 8 ranks"));
+    assert_eq!(policy(&fabric).answer(&requests), LocalFirst.answer(&requests));
     requests[0].process = None;
+    assert!(policy(&fabric).check(&requests).unwrap_err().contains("give endpoints"));
     assert_eq!(policy(&fabric).answer(&requests), LocalFirst.answer(&requests));
 }
 
