@@ -97,7 +97,9 @@ fn plans_are_drawn_over_what_a_session_measured() {
         let out = place.folder().join("replay.svg");
         let mut command = place.toposcope(&["export", "--format", "svg", "--tab", "replay", "--cells", "160x50", "--out"]);
         command.arg(&out).arg(&session);
-        plans.iter().for_each(|plan| drop(command.arg("--plan").arg(plan)));
+        for plan in plans {
+            command.arg("--plan").arg(plan);
+        }
         place.run(&mut command, MOMENT).ended_with(0);
         fs::read_to_string(out).unwrap()
     };
