@@ -204,9 +204,10 @@ fn predicted(scene: &Scene<'_>, reel: &Reel, run: Option<&Execution>, named: boo
     if named {
         more.push(vec![span("◀ ", look.warn()), span(plain(&replay.bottleneck.say), look.text())]);
     } else {
+        let flows = reel.traffic.flows.len();
         more.push(vec![
             span(format_size(reel.traffic.bytes()), look.text()),
-            span(format!(" in {} flows", format_count(reel.traffic.flows.len() as u64)), look.dim()),
+            span(format!(" in {} flow{}", format_count(flows as u64), if flows == 1 { "" } else { "s" }), look.dim()),
         ]);
         if replay.prepare > 0.0 {
             more.push(vec![span("prepared once in ", look.dim()), span(format_seconds(replay.prepare), look.text())]);
