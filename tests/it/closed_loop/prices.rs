@@ -62,24 +62,24 @@ fn a_swept_fabric_prices_plans_as_the_fabric_does() {
             sizes: vec![4096, 1 << 20, 1 << 24, 256 << 20],
             widths,
             repeats: 6,
+            // Fans of ranks of the other host, where there is one: those within a host are then not measured.
+            peers: if world > 8 { Peers::CrossHost } else { Peers::Nearest },
             isolated: true,
             ..calibration(0.0)
         };
-        let mut model = sweep(&fabric, &settings, false).model;
-        if world > 8 {
-            // Fans of the nearest ranks stay within a host; those that cross are a sweep of their own.
-            let patterns = vec![Pattern::FanIn, Pattern::FanOut];
-            let across = SweepSettings { patterns, peers: Peers::CrossHost, ..settings.clone() };
-            for record in &sweep(&fabric, &across, false).records {
-                model.apply(record);
-            }
-        }
+        let model = sweep(&fabric, &settings, false).model;
         let told = prices(&model);
         assert_eq!((told.world(), told.measured().ranks), (world, world));
         for (plan, off, found) in both(name, &told, &fabric) {
-            assert!(off.abs() < 0.15, "{name} {plan}: off by {off}");
+            let open = world > 8 && ["fan in", "relay"].contains(&plan.as_str());
+            let warned: Vec<&str> = found.warnings.iter().map(|warning| warning.say.as_str()).collect();
+            if open {
+                assert!(warned.len() == 1 && warned[0].contains("no such fan was measured"), "{name} {plan}: {warned:?}");
+            } else {
+                assert!(warned.is_empty(), "{name} {plan}: {warned:?}");
+                assert!(off.abs() < 0.15, "{name} {plan}: off by {off}");
+            }
             assert!(found.interval.low < found.seconds && found.seconds < found.interval.high);
-            assert_eq!(found.warnings, [], "{name} {plan}");
         }
     }
 }
