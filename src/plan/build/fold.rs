@@ -2,7 +2,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use super::Budget;
-use crate::plan::{At, PlanError, Segment};
+use crate::plan::{At, Place, PlanError, Segment};
 
 /// Join segments that continue each other on both sides along an axis, and put all in order. It is addresses that are joined, not
 /// blocks of the tensor: what is far apart there may be neighbours in both shards.
@@ -12,36 +12,58 @@ use crate::plan::{At, PlanError, Segment};
 /// kept segment begins, and one ends along an axis, at an address: these are looked up, not compared one by one. What the budget
 /// counts are the comparisons that would take.
 pub(super) fn fold(mut segments: Vec<Segment>, budget: &Budget, place: &At) -> Result<Vec<Segment>, PlanError> {
-    segments.sort_unstable_by(|one, other| group(one, other).then_with(|| within(one, other)));
-    let mut folded = Vec::with_capacity(segments.len());
+    let mut keys: Vec<(i64, i64, u32)> = (0..).zip(&segments).map(|(at, own): (u32, _)| (own.source.0, own.target.0, at)).collect();
+    keys.sort_unstable();
     let mut checks = 0_usize;
-    let mut rest = segments.into_iter().peekable();
-    while let Some(first) = rest.next() {
-        let mut own = vec![first];
-        while let Some(next) = rest.next_if(|next| group(&own[0], next).is_eq()) {
-            own.push(next);
-        }
-        for _ in 0..budget.merge_passes {
-            let before = own.len();
-            if before == 1 {
-                break;
+    let mut folded = Vec::new();
+    for pair in keys.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)).filter(|pair| pair.len() > 1) {
+        // Taken out, an empty shape stays behind.
+        let mut own: Vec<Segment> = pair.iter().map(|key| std::mem::replace(&mut segments[key.2 as usize], taken())).collect();
+        own.sort_unstable_by(|one, other| strides(one, other).then_with(|| within(one, other)));
+        let mut rest = own.into_iter().peekable();
+        while let Some(first) = rest.next() {
+            let mut own = vec![first];
+            while let Some(next) = rest.next_if(|next| strides(&own[0], next).is_eq()) {
+                own.push(next);
             }
-            own = pass(own, &mut checks);
-            Budget::keeps("comparisons to join segments", checks, budget.merge_checks, place)?;
-            if own.len() == before {
-                break;
-            }
+            passes(&mut own, budget, &mut checks, place)?;
+            folded.append(&mut own);
         }
-        folded.append(&mut own);
     }
-    folded.sort_unstable_by(order);
-    Ok(folded)
+    if !folded.is_empty() {
+        segments.retain(|own| own.source.1 != TAKEN);
+        segments.append(&mut folded);
+    }
+    // Mostly in order already, which this sort sees.
+    segments.sort_by(order);
+    Ok(segments)
 }
 
-fn group(one: &Segment, other: &Segment) -> Ordering {
-    let key = |own: &Segment| (own.source.0, own.target.0);
-    let strides = |own: &Segment, other: &Segment| own.source.2.cmp(&other.source.2).then_with(|| own.target.2.cmp(&other.target.2));
-    key(one).cmp(&key(other)).then_with(|| strides(one, other))
+/// Offset of a segment that was taken out; none begins there, since shards have at most 2^63 elements.
+const TAKEN: u64 = u64::MAX;
+
+fn taken() -> Segment {
+    Segment { shape: Vec::new(), source: Place(0, TAKEN, Vec::new()), target: Place(0, TAKEN, Vec::new()) }
+}
+
+/// Passes over a group, until one joins nothing.
+fn passes(own: &mut Vec<Segment>, budget: &Budget, checks: &mut usize, place: &At) -> Result<(), PlanError> {
+    for _ in 0..budget.merge_passes {
+        let before = own.len();
+        if before == 1 {
+            break;
+        }
+        *own = pass(std::mem::take(own), checks);
+        Budget::keeps("comparisons to join segments", *checks, budget.merge_checks, place)?;
+        if own.len() == before {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn strides(one: &Segment, other: &Segment) -> Ordering {
+    one.source.2.cmp(&other.source.2).then_with(|| one.target.2.cmp(&other.target.2))
 }
 
 fn within(one: &Segment, other: &Segment) -> Ordering {
@@ -52,10 +74,7 @@ fn within(one: &Segment, other: &Segment) -> Ordering {
 /// The order of a plan.
 fn order(one: &Segment, other: &Segment) -> Ordering {
     let key = |own: &Segment| (own.target.0, own.target.1, own.source.0, own.source.1);
-    key(one).cmp(&key(other)).then_with(|| {
-        let rest = |own: &Segment, other: &Segment| own.source.2.cmp(&other.source.2).then_with(|| own.target.2.cmp(&other.target.2));
-        one.shape.cmp(&other.shape).then_with(|| rest(one, other))
-    })
+    key(one).cmp(&key(other)).then_with(|| one.shape.cmp(&other.shape)).then_with(|| strides(one, other))
 }
 
 /// Address just past a walk along an axis.

@@ -70,11 +70,8 @@ fn affordable(map: &Map, budget: &Budget, place: &At) -> Result<(), PlanError> {
     Budget::keeps("axes", map.shape.len(), budget.axes, place)?;
     let pieces = map.shards.values().map(|shard| shard.pieces.len()).sum();
     Budget::keeps("pieces", pieces, budget.pieces, place)?;
-    for (&location, shard) in &map.shards {
-        let held = shard.pieces.iter().filter(|piece| !piece.shape.contains(&0)).count();
-        let place = At { location: Some(location), ..place.clone() };
-        Budget::keeps("pairs of its pieces", held.saturating_mul(held), budget.pair_checks, &place)?;
-    }
+    let full = map.shards.values().flat_map(|shard| &shard.pieces).filter(|piece| !piece.shape.contains(&0)).count();
+    Budget::keeps("pairs of pieces", full.saturating_mul(full), budget.pair_checks, place)?;
     Ok(())
 }
 
@@ -107,14 +104,9 @@ fn ask(
             of.get(&location).map(|&process| Some(process)).ok_or_else(|| PlanError::Invalid { place: at, what: what() })
         }
     };
-    let mut pairs: Vec<(u32, u32)> = Vec::new();
     let mut filled = vec![0_u64; targets.len()];
-    let _ = targets.boxes.join(&regions.boxes, &mut |frame, region| {
-        pairs.push((frame as u32, region as u32));
-        ControlFlow::<()>::Continue(())
-    });
     let element_size = settings.element_size.of(&place.parameter);
-    let from = into.len();
+    let pairs = pairs(targets, regions);
     into.reserve(pairs.len());
     for (frame, region) in pairs {
         let (frame, region) = (frame as usize, region as usize);
@@ -140,12 +132,26 @@ fn ask(
             element_size,
         });
     }
-    // Blocks of a location are apart (M3), so no two of its requests have the same origin.
-    into[from..].sort_unstable_by(|one, other| one.target.cmp(&other.target).then_with(|| one.origin.cmp(&other.origin)));
     // Regions are apart, so these sums are exact for each block; a sum over the plan would let a gap and an overlap cancel out.
     if let Some(short) = (0..targets.len()).find(|&frame| filled[frame] != targets.boxes.volume(frame)) {
         let what = format!("only {} of its {} elements have a source", filled[short], targets.boxes.volume(short));
         return Err(PlanError::Invalid { place: targets.at(short), what });
     }
     Ok(())
+}
+
+/// Target pieces and source regions that have elements in common, in the order of (target location, first coordinate in common).
+fn pairs(targets: &Frames, regions: &Regions) -> Vec<(u32, u32)> {
+    let mut pairs: Vec<(i64, u32, u32)> = Vec::new();
+    let _ = targets.boxes.join(&regions.boxes, &mut |frame, region| {
+        pairs.push((targets.location(frame), frame as u32, region as u32));
+        ControlFlow::<()>::Continue(())
+    });
+    let corner = |frame: u32, region: u32| {
+        let (one, other) = (targets.boxes.low(frame as usize), regions.boxes.low(region as usize));
+        one.iter().zip(other).map(|(&one, &other)| one.max(other))
+    };
+    // Blocks of a location are apart (M3), so no two of its pairs begin at the same element.
+    pairs.sort_unstable_by(|one, other| one.0.cmp(&other.0).then_with(|| corner(one.1, one.2).cmp(corner(other.1, other.2))));
+    pairs.into_iter().map(|(_, frame, region)| (frame, region)).collect()
 }

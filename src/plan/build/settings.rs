@@ -55,7 +55,7 @@ pub struct Budget {
     pub axes: usize,
     /// pieces of a map, empty ones included
     pub pieces: usize,
-    /// pieces of a location squared, source regions squared, and source regions times target pieces
+    /// pieces of a map squared (without the empty ones), source regions squared, and source regions times target pieces
     pub pair_checks: usize,
     pub segments: usize,
     /// times that all segments are gone over to join them
