@@ -9,8 +9,8 @@ use crate::fabric::{Demand, Route, shares};
 use crate::plan::Traffic;
 use crate::plan::price::{PriceError, Prices, Terms};
 
-/// Rates of single flows that a run works out at most, about.
-const WORK: usize = 8_000_000;
+/// Rates of single flows that a run works out at most, about: some seconds; in tests less, so that they see it.
+const WORK: usize = if cfg!(test) { 500_000 } else { 8_000_000 };
 
 /// Two ends this near are one: sums of equal parts differ by rounding.
 const SAME: f64 = 1e-9;
@@ -370,8 +370,18 @@ impl<'a> Run<'a> {
         let span = until - self.now;
         let ends = |last: f64| last <= if cut.is_some() { span } else { reach * (1.0 + SAME) };
         let ended = self.pass(&lasts, span, ends);
-        if grain > 1 {
-            self.outcome.grain = self.outcome.grain.max(ended.len()).max(happened.len());
+        // What ends at the same time anyway is not looked at coarsely.
+        let spread = |times: &mut dyn Iterator<Item = f64>| {
+            let first = times.next()?;
+            let (low, high) = times.fold((first, first), |(low, high), at| (low.min(at), high.max(at)));
+            Some(high - low)
+        };
+        let apart = |seconds: Option<f64>| seconds.is_some_and(|seconds| seconds > 1e-6 * until);
+        if grain > 1 && apart(spread(&mut ended.iter().map(|end| end.1))) {
+            self.outcome.grain = self.outcome.grain.max(ended.len());
+        }
+        if grain > 1 && apart(spread(&mut happened.iter().map(|due| due.at))) {
+            self.outcome.grain = self.outcome.grain.max(happened.len());
         }
         if !ended.is_empty() {
             let mut last = lasts.iter();
