@@ -81,8 +81,8 @@ pub(super) fn run(wanted: &StrategiesArgs) -> Result<u8> {
 /// Of a fabric that has that name or is such a file, else of a calibration.
 fn inside(text: &str) -> Result<Priced> {
     let named = Fabric::shipped(text).is_some() || Path::new(text).extension().is_some_and(|kind| kind == "toml");
-    let (fabric, calibration) = if named { (Some(text.to_owned()), None) } else { (None, Some(PathBuf::from(text))) };
-    prices::load(&PriceArgs { fabric, calibration, ..PriceArgs::default() })
+    let (calibration, fabric) = if named { (None, Some(text.to_owned())) } else { (Some(PathBuf::from(text)), None) };
+    prices::load(&PriceArgs { calibration, fabric, ..PriceArgs::default() })
 }
 
 /// Ranks are those of the transfer: with `--group` numbered in it.

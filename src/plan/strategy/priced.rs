@@ -35,20 +35,23 @@ impl Binding {
     /// Those as busy as the busiest: a little less of the same kind, where all do the same; nothing for no resources.
     fn of(told: &Replay, inside: bool) -> Option<Self> {
         let most = told.resources.get(told.bottleneck.resource.unwrap_or(0))?;
-        let mut kinds: Vec<((ResourceKind, String), (String, usize, f64))> = Vec::new();
+        let mut known: Vec<(ResourceKind, String)> = Vec::new();
+        let mut kinds: Vec<(String, usize, f64)> = Vec::new();
         let mut ids = HashSet::new();
         for load in &told.resources {
-            let alike = kind(&load.resource) == kind(&most.resource);
-            if load.busy < most.busy * if alike { 0.9 } else { 0.99 } {
+            let own = kind(&load.resource);
+            if load.busy < most.busy * if own == kind(&most.resource) { 0.9 } else { 0.99 } {
                 continue;
             }
             ids.insert(load.id);
-            match kinds.iter_mut().find(|(known, _)| *known == kind(&load.resource)) {
-                Some((_, (_, number, _))) => *number += 1,
-                None => kinds.push((kind(&load.resource), (load.resource.name.clone(), 1, load.bytes / load.busy))),
+            if let Some(at) = known.iter().position(|known| *known == own) {
+                kinds[at].1 += 1;
+            } else {
+                known.push(own);
+                kinds.push((load.resource.name.clone(), 1, load.bytes / load.busy));
             }
         }
-        Some(Self { inside, ids, kinds: kinds.into_iter().map(|(_, told)| told).collect() })
+        Some(Self { inside, ids, kinds })
     }
 
     /// These and others of the same prices.

@@ -22,7 +22,7 @@ struct Piece {
 
 /// Requests in pieces, and who could send each.
 pub(super) struct Pieces {
-    pieces: Vec<Piece>,
+    each: Vec<Piece>,
     /// by request: process of the target; processes that hold it, ascending by location, each once, with that location
     ends: Vec<(usize, Vec<(usize, i64)>)>,
     /// by request: axis that it is cut along, and into how many
@@ -31,7 +31,7 @@ pub(super) struct Pieces {
 
 impl Pieces {
     pub fn len(&self) -> usize {
-        self.pieces.len()
+        self.each.len()
     }
 
     /// Each request as it is.
@@ -61,7 +61,7 @@ impl Pieces {
     }
 
     fn new(requests: &[Request], cut: impl Fn(&Request, &(usize, Vec<(usize, i64)>)) -> (usize, u64)) -> Option<Self> {
-        let mut own = Self { pieces: Vec::new(), ends: Vec::new(), cuts: Vec::new() };
+        let mut own = Self { each: Vec::new(), ends: Vec::new(), cuts: Vec::new() };
         for (number, request) in requests.iter().enumerate() {
             let mut holders: Vec<(usize, i64)> = Vec::new();
             for candidate in &request.candidates {
@@ -75,7 +75,7 @@ impl Pieces {
             let local = ends.1.iter().any(|&(from, _)| from == ends.0);
             let (axis, parts) = if local { (0, 1) } else { cut(request, &ends) };
             let all = bytes(request, &request.shape);
-            own.pieces.extend((0..parts).map(|part| Piece { request: number, bytes: all * (part + 1) / parts - all * part / parts }));
+            own.each.extend((0..parts).map(|part| Piece { request: number, bytes: all * (part + 1) / parts - all * part / parts }));
             own.ends.push(ends);
             own.cuts.push((axis, parts));
         }
@@ -101,7 +101,7 @@ impl<'a> Given<'a> {
         let mut order: Vec<usize> = (0..pieces.len()).collect();
         let choice = |piece: &Piece| pieces.ends[piece.request].1.len() > 1;
         order.sort_by_key(|&at| {
-            let piece = &pieces.pieces[at];
+            let piece = &pieces.each[at];
             (choice(piece), std::cmp::Reverse(piece.bytes), at)
         });
         let mut given =
@@ -111,18 +111,18 @@ impl<'a> Given<'a> {
             given.holder[at] = told.unwrap_or_else(|| given.least_busy(at));
             given.add(at, 1.0);
         }
-        given.order.retain(|&at| choice(&pieces.pieces[at]));
+        given.order.retain(|&at| choice(&pieces.each[at]));
         given
     }
 
     /// The holder that answers name for a piece: of parts, that of the most.
     fn told(&self, at: usize, answers: &[Answer]) -> Option<usize> {
-        let request = self.pieces.pieces[at].request;
+        let request = self.pieces.each[at].request;
         let source = match &answers[request] {
             Answer::Whole(source) => *source,
             Answer::Parts(parts) => {
                 // The pieces of a request follow each other; each takes the part that lies as far along.
-                let first = self.pieces.pieces.partition_point(|piece| piece.request < request);
+                let first = self.pieces.each.partition_point(|piece| piece.request < request);
                 let count = self.pieces.cuts[request].1 as usize;
                 parts.get((at - first) * parts.len() / count.max(1))?.source
             }
@@ -131,12 +131,12 @@ impl<'a> Given<'a> {
     }
 
     fn costs(&self, at: usize, holder: usize) -> &'a [(usize, f64)] {
-        let (to, holders) = &self.pieces.ends[self.pieces.pieces[at].request];
+        let (to, holders) = &self.pieces.ends[self.pieces.each[at].request];
         self.weights.of_pair(holders[holder].0, *to)
     }
 
     fn add(&mut self, at: usize, sign: f64) {
-        let bytes = self.pieces.pieces[at].bytes as f64;
+        let bytes = self.pieces.each[at].bytes as f64;
         for &(resource, weight) in self.costs(at, self.holder[at]) {
             // Rounding leaves no debt.
             self.loads[resource] = (self.loads[resource] + sign * bytes * weight).max(0.0);
@@ -145,7 +145,7 @@ impl<'a> Given<'a> {
 
     /// The holder whose resources would be least busy; of equal ones the lowest location.
     fn least_busy(&self, at: usize) -> usize {
-        let bytes = self.pieces.pieces[at].bytes as f64;
+        let bytes = self.pieces.each[at].bytes as f64;
         let busy = |holder: usize| {
             let after = self.costs(at, holder).iter().map(|&(resource, weight)| (self.loads[resource] + bytes * weight, bytes * weight));
             after.fold((0.0_f64, 0.0), |(most, sum), (load, own)| (most.max(load), sum + own))
@@ -158,14 +158,14 @@ impl<'a> Given<'a> {
     }
 
     fn best(&self, at: usize, cost: impl Fn(usize) -> f64) -> usize {
-        let holders = self.pieces.ends[self.pieces.pieces[at].request].1.len();
+        let holders = self.pieces.ends[self.pieces.each[at].request].1.len();
         let each = (0..holders).map(|holder| (holder, cost(holder)));
         each.reduce(|best, one| if one.1 < best.1 * (1.0 - 1e-12) { one } else { best }).map_or(0, |(holder, _)| holder)
     }
 
     /// Take each piece back and give it out anew, until nothing changes.
     pub fn settle(&mut self) {
-        let looks: usize = self.order.iter().map(|&at| self.pieces.ends[self.pieces.pieces[at].request].1.len()).sum();
+        let looks: usize = self.order.iter().map(|&at| self.pieces.ends[self.pieces.each[at].request].1.len()).sum();
         let passes = (WORK / looks.max(1)).clamp(1, PASSES);
         for _ in 0..passes {
             // Relative to the busiest: a power of seconds would vanish.
@@ -175,7 +175,7 @@ impl<'a> Given<'a> {
                 let at = self.order[number];
                 let before = self.holder[at];
                 self.add(at, -1.0);
-                let bytes = self.pieces.pieces[at].bytes as f64;
+                let bytes = self.pieces.each[at].bytes as f64;
                 let worse = |holder: usize| -> f64 {
                     let costs = self.costs(at, holder).iter();
                     let power = |load: f64| (load / scale).powi(POWER);
