@@ -97,7 +97,8 @@ fn plans_are_drawn_over_what_a_session_measured() {
         let path = place.folder().join(format!("{name}.json"));
         let flow = format!(r#"{{"stage":0,"from":{from},"to":0,"bytes":67108864,"messages":1}}"#);
         let stages = r#"[{"name":"all of it","waits":true}]"#;
-        fs::write(&path, format!(r#"{{"format":"toposcope.traffic/1","name":"{name}","ranks":4,"stages":{stages},"flows":[{flow}]}}"#)).unwrap();
+        fs::write(&path, format!(r#"{{"format":"toposcope.traffic/1","name":"{name}","ranks":4,"stages":{stages},"flows":[{flow}]}}"#))
+            .unwrap();
         path
     };
     let picture = |plans: &[&PathBuf]| {
