@@ -24,7 +24,7 @@ struct Load {
 #[derive(Debug, Default)]
 pub(super) struct Loads {
     numbers: HashMap<ResourceId, usize>,
-    loads: Vec<Load>,
+    all: Vec<Load>,
     /// share in use within a step, and the numbers that are not 0
     sum: Vec<f64>,
     touched: Vec<usize>,
@@ -32,10 +32,10 @@ pub(super) struct Loads {
 
 impl Loads {
     pub fn number(&mut self, id: ResourceId) -> usize {
-        let next = self.loads.len();
+        let next = self.all.len();
         let number = *self.numbers.entry(id).or_insert(next);
         if number == next {
-            self.loads.push(Load { id, bytes: 0.0, busy: 0.0, stages: Vec::new(), flows: Vec::new() });
+            self.all.push(Load { id, bytes: 0.0, busy: 0.0, stages: Vec::new(), flows: Vec::new() });
             self.sum.push(0.0);
         }
         number
@@ -43,13 +43,13 @@ impl Loads {
 
     /// A flow uses a resource from now on.
     pub fn joined(&mut self, number: usize, flow: usize) {
-        self.loads[number].flows.push(flow);
+        self.all[number].flows.push(flow);
     }
 
     /// Bytes of a flow of a stage that passed one of its resources.
     pub fn passed(&mut self, number: usize, used: &Use, stage: usize, bytes: f64) {
         let busy = bytes * used.weight;
-        let load = &mut self.loads[number];
+        let load = &mut self.all[number];
         load.bytes += bytes;
         load.busy += busy;
         match load.stages.iter_mut().rev().find(|known| known.0 == stage) {
@@ -73,17 +73,17 @@ impl Loads {
 
     /// Those that count, the busiest first, and the epochs with their numbers.
     pub fn told(self, prices: &dyn Prices, mut epochs: Vec<Epoch>, stages: usize) -> (Vec<ResourceLoad>, Vec<Epoch>) {
-        let most = self.loads.iter().map(|load| load.busy).fold(0.0, f64::max);
+        let most = self.all.iter().map(|load| load.busy).fold(0.0, f64::max);
         // Sums of the same parts in another order are equal.
         let level = |load: &Load| (load.busy / most * 1e9).round() as u64;
-        let mut order: Vec<usize> = (0..self.loads.len()).collect();
+        let mut order: Vec<usize> = (0..self.all.len()).collect();
         // Of equally busy ones the one with most flows says most; the lower numbers are those of shared ones.
         order.sort_by_cached_key(|&number| {
-            let load = &self.loads[number];
+            let load = &self.all[number];
             (Reverse(level(load)), Reverse(load.flows.len()), load.id)
         });
         order.truncate(TOLD);
-        let mut place = vec![None; self.loads.len()];
+        let mut place = vec![None; self.all.len()];
         for (at, &number) in order.iter().enumerate() {
             place[number] = Some(at);
         }
@@ -91,7 +91,7 @@ impl Loads {
             epoch.used = epoch.used.iter().filter_map(|&(number, share)| Some((place[number]?, share))).collect();
             epoch.used.sort_unstable_by_key(|used| used.0);
         }
-        let mut loads: Vec<Option<Load>> = self.loads.into_iter().map(Some).collect();
+        let mut loads: Vec<Option<Load>> = self.all.into_iter().map(Some).collect();
         let told = order.into_iter().filter_map(|number| loads[number].take()).map(|load| {
             let unnamed = || Resource { name: format!("resource {}", load.id.0), kind: ResourceKind::Fixed, capacity: f64::NAN };
             let resource = prices.resource(load.id).unwrap_or_else(unnamed);

@@ -327,7 +327,9 @@ impl<'a> Run<'a> {
         for (route, moving) in self.routes.iter().zip(&self.moving) {
             let numbers: Vec<usize> = route.flow.uses.iter().map(|used| self.outcome.loads.number(used.resource)).collect();
             if !std::mem::replace(&mut self.joined[moving.flow], true) {
-                numbers.iter().for_each(|&number| self.outcome.loads.joined(number, moving.flow));
+                for &number in &numbers {
+                    self.outcome.loads.joined(number, moving.flow);
+                }
             }
             self.numbers.push(numbers);
         }

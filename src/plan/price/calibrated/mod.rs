@@ -155,6 +155,9 @@ impl Calibrated {
     }
 }
 
+/// Of a flow: its own link, the link both of whose directions it may share (kind and duplex ratio), and the resources that it passes.
+type Way = (links::Cost, Option<(usize, f64)>, Vec<usize>);
+
 impl Prices for Calibrated {
     fn world(&self) -> usize {
         self.units.world()
@@ -196,7 +199,7 @@ impl Prices for Calibrated {
             .collect();
         let ring = self.ring(together);
         let full = |rank: usize, kind: usize| busy.get(&(rank, kind)) == Some(&[true, true]);
-        let route = |(number, (cost, both, touched)): (usize, (links::Cost, Option<(usize, f64)>, Vec<usize>))| {
+        let route = |(number, (cost, both, touched)): (usize, Way)| {
             let Demand { from, to, .. } = together[number];
             let halved = both.filter(|&(kind, _)| full(from, kind) || full(to, kind)).map_or(1.0, |(_, ratio)| ratio);
             let relayed = ring.as_ref().and_then(|ring| self.in_ring(ring, together, number));

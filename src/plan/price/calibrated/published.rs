@@ -109,7 +109,7 @@ impl Published {
         let told = |error: &serde_json::Error| PublishedError::Json {
             line: error.line(),
             column: error.column(),
-            what: crate::units::plain(&error.to_string().split(" at line ").next().unwrap_or_default().to_owned()),
+            what: crate::units::plain(error.to_string().split(" at line ").next().unwrap_or_default()),
         };
         if text.trim_start().starts_with('[') {
             let fits = serde_json::from_str(text).map_err(|error| told(&error))?;

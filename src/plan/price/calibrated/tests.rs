@@ -246,7 +246,7 @@ fn the_published_terms_are_those_of_the_budgets() {
     // What the same transfers took longer unprepared, by their chunks: direct, and sharded direct.
     let direct = slope(&[(8192.0, 1129.5 - 973.9), (1024.0, 964.8 - 950.3), (256.0, 953.7 - 946.8)]);
     let sharded = slope(&[(8192.0, 523.0 - 394.9), (1024.0, 405.3 - 393.4), (256.0, 407.6 - 395.4)]);
-    let chunk = (direct + sharded) / 2.0 * 1e-3;
+    let chunk = f64::midpoint(direct, sharded) * 1e-3;
     assert!((chunk / Terms::PUBLISHED.chunk - 1.0).abs() < 0.05, "{chunk}");
     let prepared = Traffic { chunks: 8192, ..direct_of(1024) };
     let told = priced(&prepared, &Published { terms: Terms::PUBLISHED, ..staged() });
