@@ -17,14 +17,14 @@ fn policy(prices: &dyn Prices) -> Calibrated<'_> {
 /// Rows of a matrix of 1024 columns of 2 bytes that some processes hold, for one of them; locations are processes.
 fn request(parameter: &str, to: usize, rows: std::ops::Range<u64>, holders: &[usize]) -> Request {
     let candidate = |&process: &usize| Candidate {
-        location: process as i64,
+        location: i64::try_from(process).unwrap(),
         process: Some(process),
         offset: rows.start * 1024,
         strides: vec![1024, 1],
     };
     Request {
         parameter: parameter.to_owned(),
-        target: to as i64,
+        target: i64::try_from(to).unwrap(),
         process: Some(to),
         origin: vec![rows.start, 0],
         shape: vec![rows.end - rows.start, 1024],
