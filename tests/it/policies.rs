@@ -1,4 +1,4 @@
-//! Who sends in a repeated sync of ZeRO layouts into tensor-parallel ones: by what links cost against the plain rule (issue 6, must show d).
+//! Who sends in a repeated sync of `ZeRO` layouts into tensor-parallel ones: by what links cost against the plain rule (issue 6, must show d).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,9 +15,14 @@ use crate::strategies::calibrated;
 
 const MIB: u64 = 1 << 20;
 
+/// The location of a rank: of the same number.
+fn key(rank: usize) -> i64 {
+    i64::try_from(rank).unwrap()
+}
+
 /// The same layout for several groups of ranks: shard i of it at the i-th rank of each, held by all these.
 fn copies(of: &Map, groups: &[Vec<usize>]) -> Map {
-    let places = |location: i64| groups.iter().map(move |group| group[location as usize] as i64);
+    let places = |location: i64| groups.iter().map(move |group| key(group[location as usize]));
     let mut copied = Map { shape: of.shape.clone(), shards: BTreeMap::new() };
     for (&location, shard) in &of.shards {
         let mut shard = shard.clone();
@@ -53,12 +58,12 @@ impl Sync {
                 source.insert(name.clone(), copies(&parts(&shape, 0, trainers[0].len()), trainers));
                 let wanted = match axis {
                     Some(axis) => copies(&parts(&shape, axis, width), engines),
-                    None => replicated(&shape, &engines.concat().iter().map(|&rank| rank as i64).collect::<Vec<_>>()).unwrap(),
+                    None => replicated(&shape, &engines.concat().iter().map(|&rank| key(rank)).collect::<Vec<_>>()).unwrap(),
                 };
                 target.insert(name, wanted);
             }
         }
-        let own = |groups: &[Vec<usize>]| groups.concat().iter().map(|&rank| (rank as i64, rank)).collect();
+        let own = |groups: &[Vec<usize>]| groups.concat().iter().map(|&rank| (key(rank), rank)).collect();
         Self { source, target, endpoints: Endpoints { source: own(trainers), target: own(engines) } }
     }
 

@@ -25,7 +25,7 @@ fn weight_sync(message: Option<u64>) -> Job {
     }
 }
 
-/// The five rows of that table, with the column "this stage_p" and the column "this push_p", ms.
+/// The five rows of that table, with the column `this stage_p` and the column `this push_p`, ms.
 const PUBLISHED: [(Strategy, f64, f64); 5] = [
     (Strategy::ShardedRing, 80.1, 72.6),
     (Strategy::ShardedPlan, 233.1, 71.5),
