@@ -50,7 +50,7 @@ fn cases() -> Result<Vec<Case>, PlanError> {
         receivers: 512,
     };
     let blocks: BTreeMap<i64, Vec<u64>> =
-        (0..8).map(|own| (own, (0..125_000).map(|block| block * 8 + own.unsigned_abs()).collect())).collect();
+        (0..8_u64).map(|own| (own.cast_signed(), (0..125_000).map(|block| block * 8 + own).collect())).collect();
     let (target, source) = model(&split(&[8_000_000], 0, &[2_000_000; 4])?, &gather(&[8_000_000], 0, &blocks, 8)?, 1);
     let pieces = Case {
         name: "1 parameter of 1,000,000 pieces, blocks dealt to 8 ranks -> 4 ranges",
