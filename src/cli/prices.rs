@@ -18,7 +18,7 @@ use crate::units::{format_ranks, parse_seconds};
 pub struct PriceArgs {
     /// Price with what was measured: folder of a session, a calibration, or fits alone (as `toposcope fit --json` prints them, or
     /// published ones: {"`node_of"`: [0, 0, 1, 1], "fits": [...]})
-    #[arg(long, value_name = "SESSION|CAL|FITS", required_unless_present_any = ["fabric", "execute"], conflicts_with = "fabric")]
+    #[arg(long, value_name = "SESSION|CAL|FITS", conflicts_with = "fabric")]
     pub calibration: Option<PathBuf>,
     /// Price with a described fabric: a name (see `toposcope fabrics`) or a file
     #[arg(long, value_name = "NAME|FILE")]
