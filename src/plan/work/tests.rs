@@ -116,8 +116,8 @@ fn flows_with_memory_of_their_own_copies_and_staging_are_whole() {
 
 #[test]
 fn flows_begin_when_those_before_them_are_complete() {
-    // A long copy, and a short flow elsewhere that waits for it.
-    let flows = vec![flow(0, 0, 1, 8 << 20, &[], None), flow(0, 2, 3, 64, &[0], None), flow(1, 3, 2, 64, &[], None)];
+    // A long flow, and short ones that wait for it; all into one rank, since each rank tells by its own clock.
+    let flows = vec![flow(0, 0, 3, 8 << 20, &[], None), flow(0, 2, 3, 64, &[0], None), flow(1, 1, 3, 64, &[], None)];
     let (_, carried) = whole(&Transfers::Traffic(traffic(&[true, true], flows)), 4);
     for run in &carried.runs {
         let end = |flow: usize| run.iter().find(|(of, _)| *of == flow).unwrap().1;
