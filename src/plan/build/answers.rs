@@ -6,7 +6,7 @@ use crate::plan::{At, Place, PlanError, Segment};
 /// smaller than pays. Then whatever it chose copies the same data.
 pub(super) fn check(request: &Request, answer: &Answer, min_split_bytes: u64) -> Result<(), PlanError> {
     let fail = |what: String| {
-        let place = At { parameter: request.parameter.clone(), side: "target map", location: Some(request.target), piece: None };
+        let place = At { parameter: request.parameter.to_string(), side: "target map", location: Some(request.target), piece: None };
         Err(PlanError::Policy { place, what: format!("region of shape {:?} at {:?}: {what}", request.shape, request.origin) })
     };
     let held = |location: i64| request.candidates.iter().any(|candidate| candidate.location == location);

@@ -27,7 +27,7 @@ pub fn write_requests(requests: &[Request]) -> String {
             .collect();
         let elements: u64 = request.shape.iter().product();
         json!({
-            "parameter": request.parameter,
+            "parameter": *request.parameter,
             "target_location": request.target,
             "target_process": request.process,
             "logical_origin": request.origin,

@@ -16,6 +16,7 @@ pub use policy::{Answers, FirstHolder, LocalFirst, LocalFirstInOrder};
 pub use settings::{Budget, ElementSizes, Settings};
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::map::Maps;
 use super::{At, Plan, PlanError, Statistics};
@@ -34,7 +35,8 @@ pub struct Candidate {
 /// A region of a target that somebody must send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    pub parameter: String,
+    /// one text for all requests of a parameter
+    pub parameter: Arc<str>,
     pub target: i64,
     /// its process, where endpoints are known
     pub process: Option<usize>,

@@ -1,4 +1,5 @@
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use super::{Budget, Candidate, Request, Settings};
 use crate::plan::map::{Frames, Map, Maps, Regions};
@@ -104,6 +105,7 @@ fn ask(
             of.get(&location).map(|&process| Some(process)).ok_or_else(|| PlanError::Invalid { place: at, what: what() })
         }
     };
+    let parameter: Arc<str> = Arc::from(&*place.parameter);
     let mut filled = vec![0_u64; targets.len()];
     let element_size = settings.element_size.of(&place.parameter);
     let pairs = pairs(targets, regions);
@@ -121,7 +123,7 @@ fn ask(
         let candidates = candidates.collect::<Result<Vec<_>, PlanError>>()?;
         let target = targets.location(frame);
         into.push(Request {
-            parameter: place.parameter.clone(),
+            parameter: Arc::clone(&parameter),
             target,
             process: process("target map", target)?,
             offset: targets.address(frame, &origin),

@@ -121,7 +121,7 @@ fn batch(requests: &[Request], given: &[Answer], bytes_per_peer: u64) -> Option<
         let segments = fold(segments, &Budget::unlimited(), &At::default()).ok()?;
         let request = of[0].0;
         batch.parameters.push(Parameter {
-            name: request.parameter.clone(),
+            name: request.parameter.to_string(),
             plan: Plan { logical_shape: Vec::new(), segments },
             element_size: request.element_size.unwrap_or(1),
         });

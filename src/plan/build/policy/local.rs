@@ -80,7 +80,7 @@ mod tests {
     fn request(process: Option<usize>, extent: u64, candidates: &[(i64, Option<usize>)]) -> Request {
         let candidates = candidates.iter().map(|&(location, process)| Candidate { location, process, offset: 0, strides: vec![1] });
         Request {
-            parameter: String::new(),
+            parameter: "".into(),
             target: 0,
             process,
             origin: vec![0],

@@ -23,7 +23,7 @@ fn request(parameter: &str, to: usize, rows: std::ops::Range<u64>, holders: &[us
         strides: vec![1024, 1],
     };
     Request {
-        parameter: parameter.to_owned(),
+        parameter: parameter.into(),
         target: i64::try_from(to).unwrap(),
         process: Some(to),
         origin: vec![rows.start, 0],
