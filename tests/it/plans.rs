@@ -1,5 +1,6 @@
 //! Plans on the command line, and those that Python writes (issue 6, must show a and h).
 
+mod building;
 mod golden;
 mod properties;
 

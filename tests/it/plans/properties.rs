@@ -199,7 +199,7 @@ fn broken(requests: &[Request], answers: &[Answer], random: &mut fastrand::Rng) 
     more.shape[axis] += 1;
     let mut flat = whole.clone();
     flat.shape.push(1);
-    vec![
+    let mut ways = vec![
         ("a stranger", with(Answer::Whole(stranger))),
         ("a stranger's part", with(Answer::Parts(vec![Part { source: stranger, ..whole.clone() }]))),
         ("no part", with(Answer::Parts(Vec::new()))),
@@ -211,7 +211,16 @@ fn broken(requests: &[Request], answers: &[Answer], random: &mut fastrand::Rng) 
         ("another number of axes", with(Answer::Parts(vec![flat]))),
         ("too few answers", answers[1..].to_vec()),
         ("too many answers", [answers, &answers[..1]].concat()),
-    ]
+    ];
+    if request.shape[axis] > 1 {
+        // The last row is missing, the first one there twice: the right number of elements.
+        let mut first = whole.clone();
+        first.shape[axis] = 1;
+        let mut rest = whole;
+        rest.shape[axis] -= 1;
+        ways.push(("an overlap and a gap that cancel out", with(Answer::Parts(vec![rest, first]))));
+    }
+    ways
 }
 
 proptest! {
