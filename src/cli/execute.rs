@@ -15,7 +15,7 @@ use super::args::{EngineArg, Global, SweepArgs};
 use super::prices::Priced;
 use super::recorder::Recorder;
 use super::replay::ReplayArgs;
-use super::{FINE, FOUND, live, prices, replay};
+use super::{FINE, FOUND, live, prices};
 use crate::import::plans as import;
 use crate::launch::job::Job;
 use crate::measure::Conductor;
@@ -94,7 +94,7 @@ pub(super) fn run(global: &Global, wanted: &ReplayArgs, job: Option<Job>) -> Res
 
 /// The plans that were named, each with what is foreseen where there are prices.
 fn named(wanted: &ReplayArgs) -> Result<Vec<ToRun>> {
-    let given = replay::given(wanted)?;
+    let given = wanted.given.given()?;
     let priced = wanted.price.calibration.is_some() || wanted.price.fabric.is_some();
     let priced = priced.then(|| prices::load(&wanted.price)).transpose()?;
     let mut plans: Vec<ToRun> = Vec::new();

@@ -1,6 +1,9 @@
 //! Plans from files, for whoever looks at a job or a session, and what is foreseen for them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::Args;
 
 use crate::import::plans;
 use crate::plan::files::Given;
@@ -8,6 +11,32 @@ use crate::plan::price::{Conditions, Prices};
 use crate::plan::{Foreseen, Traffic, replay};
 use crate::sample::MoverKind;
 use crate::session::{self, Model};
+use crate::units::parse_size;
+
+/// What plans do not tell themselves.
+#[derive(Debug, Clone, Default, Args)]
+pub struct GivenArgs {
+    /// Which process holds which location: {"source": {"0": 0}, "target": {"0": 1}} (default: as the plan says)
+    #[arg(long, value_name = "FILE")]
+    pub endpoints: Option<PathBuf>,
+    /// Most that a process stages for each peer and direction (default: as the plan says, or 8MiB)
+    #[arg(long, value_name = "SIZE")]
+    pub bytes_per_peer: Option<String>,
+    /// Bytes of an element, for plans that do not tell (default: 2, as of bf16)
+    #[arg(long, value_name = "BYTES")]
+    pub element_size: Option<u64>,
+}
+
+impl GivenArgs {
+    /// Read and ready to use.
+    pub(super) fn given(&self) -> Result<Given> {
+        Ok(Given {
+            endpoints: self.endpoints.as_deref().map(plans::endpoints).transpose().context("--endpoints")?,
+            element_size: self.element_size,
+            bytes_per_peer: self.bytes_per_peer.as_deref().map(parse_size).transpose().context("--bytes-per-peer")?,
+        })
+    }
+}
 
 /// Read a plan, a list of flows or another tool's plan, with what it tells itself.
 pub(super) fn load(path: &Path) -> Result<Traffic, String> {

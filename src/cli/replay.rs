@@ -7,12 +7,12 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::discover::{Look, Page};
+use super::plans::GivenArgs;
 use super::prices::{PriceArgs, Priced};
 use super::{FINE, FOUND, prices, print};
 use crate::import::plans;
-use crate::plan::files::Given;
 use crate::plan::{Replay, Traffic, replay};
-use crate::units::{format_count, format_seconds, format_size, parse_size, plain, plain_json};
+use crate::units::{format_count, format_seconds, format_size, plain, plain_json};
 
 /// Resources that a person is told of.
 const SHOWN: usize = 10;
@@ -28,15 +28,8 @@ pub struct ReplayArgs {
     pub plans: Vec<PathBuf>,
     #[command(flatten)]
     pub price: PriceArgs,
-    /// Which process holds which location: {"source": {"0": 0}, "target": {"0": 1}} (default: as the plan says)
-    #[arg(long, value_name = "FILE")]
-    pub endpoints: Option<PathBuf>,
-    /// Most that a process stages for each peer and direction (default: as the plan says, or 8MiB)
-    #[arg(long, value_name = "SIZE")]
-    pub bytes_per_peer: Option<String>,
-    /// Bytes of an element, for plans that do not tell (default: 2, as of bf16)
-    #[arg(long, value_name = "BYTES")]
-    pub element_size: Option<u64>,
+    #[command(flatten)]
+    pub given: GivenArgs,
     /// Every resource and every stage; in JSON every flow besides
     #[arg(long)]
     pub all: bool,
@@ -69,18 +62,9 @@ pub(super) fn run(wanted: &ReplayArgs) -> Result<u8> {
     Ok(if wanted.strict && doubtful { FOUND } else { FINE })
 }
 
-/// What plans do not tell themselves.
-pub(super) fn given(wanted: &ReplayArgs) -> Result<Given> {
-    Ok(Given {
-        endpoints: wanted.endpoints.as_deref().map(plans::endpoints).transpose().context("--endpoints")?,
-        element_size: wanted.element_size,
-        bytes_per_peer: wanted.bytes_per_peer.as_deref().map(parse_size).transpose().context("--bytes-per-peer")?,
-    })
-}
-
 /// Every plan as flows with the ranks' numbers in the prices, and its replay.
 pub(super) fn read(wanted: &ReplayArgs, priced: &Priced) -> Result<Vec<Told>> {
-    let given = given(wanted)?;
+    let given = wanted.given.given()?;
     let one = |path: &PathBuf| {
         let file = || path.display().to_string();
         let mut traffic = plans::read(path, &given)?.traffic().with_context(file)?.plain();

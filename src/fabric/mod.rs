@@ -34,7 +34,7 @@ pub use fluid::{Transfer, completions, stage_bound};
 pub use layout::Unit;
 pub use load::Load;
 pub use noise::{Noise, NoiseKind};
-pub use resource::{Direction, Resource, ResourceKind};
+pub use resource::{Concurrency, Direction, Resource, ResourceKind};
 pub use route::{Demand, Route};
 pub use rule::{Breakpoint, Truth};
 pub use share::{Bound, Flow, ResourceId, Share, Use, shares};

@@ -31,7 +31,7 @@ pub(super) enum Capacity {
 
 /// Effective concurrency of a time-shared endpoint by the number of flows at once: 1 alone; below 1 is an incast collapse.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Concurrency {
+pub enum Concurrency {
     /// the same for two flows and more
     Always(f64),
     /// number of flows and concurrency, ascending; in between it follows a line, from 1 for one flow on
@@ -39,6 +39,7 @@ pub(super) enum Concurrency {
 }
 
 impl Concurrency {
+    /// Of so many flows at once.
     pub fn at(&self, width: usize) -> f64 {
         match self {
             _ if width <= 1 => 1.0,

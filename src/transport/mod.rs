@@ -16,6 +16,7 @@ pub mod mpi;
 #[cfg(feature = "nvml")]
 pub mod nvswitch;
 mod payload;
+mod rest;
 pub mod sim;
 pub mod threads;
 mod timed;

@@ -7,28 +7,21 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
 
+use super::super::plans::GivenArgs;
 use super::super::{FINE, print};
 use super::some;
 use crate::import::plans;
-use crate::plan::files::Given;
 use crate::plan::schedule::{Counts, Lane, Round, Schedule, schedule};
 use crate::plan::{Batch, Transfers};
-use crate::units::{format_size, parse_size};
+use crate::units::format_size;
 
 #[derive(Debug, Args)]
 pub struct ScheduleArgs {
     /// A plan, a batch of plans, or an Awex communication plan
     #[arg(value_name = "PLAN")]
     pub plan: PathBuf,
-    /// Which process holds which location: {"source": {"0": 0}, "target": {"0": 1}} (default: as the plan says)
-    #[arg(long, value_name = "FILE")]
-    pub endpoints: Option<PathBuf>,
-    /// Most that a process stages for each peer and direction (default: as the plan says, or 8MiB)
-    #[arg(long, value_name = "SIZE")]
-    pub bytes_per_peer: Option<String>,
-    /// Bytes of an element, for plans that do not tell (default: 2, as of bf16)
-    #[arg(long, value_name = "BYTES")]
-    pub element_size: Option<u64>,
+    #[command(flatten)]
+    pub given: GivenArgs,
     /// Tell one process only, peer by peer
     #[arg(long, value_name = "P")]
     pub process: Option<usize>,
@@ -39,11 +32,7 @@ pub struct ScheduleArgs {
 
 /// Schedule it, and tell.
 pub(super) fn run(wanted: &ScheduleArgs) -> Result<u8> {
-    let given = Given {
-        endpoints: wanted.endpoints.as_deref().map(plans::endpoints).transpose().context("--endpoints")?,
-        element_size: wanted.element_size,
-        bytes_per_peer: wanted.bytes_per_peer.as_deref().map(parse_size).transpose().context("--bytes-per-peer")?,
-    };
+    let given = wanted.given.given()?;
     let file = wanted.plan.display();
     let Transfers::Batch(batch) = plans::read(&wanted.plan, &given)? else {
         bail!("{file}: flows between ranks, which need no schedule: `toposcope replay` prices them")

@@ -21,14 +21,12 @@ use std::time::{Duration, Instant};
 use start::{Word, nanoseconds};
 
 use super::endpoint::{News, Stop, Together, Window};
+use super::rest::Rest;
 use super::timed::{Outcome, Slots, answer_round_trips, half_round_trip, pings, untimed};
 use super::{Flow, Order};
 use crate::sample::Pattern;
 use crate::sweep::{Buffers, Probe, Target};
 use crate::units::format_ranks;
-
-/// Looks at what is under way without news between two looks at the clock, and before others get the core.
-const SPINS: u32 = 64;
 
 /// Run this rank's side of all the transfers of a probe that it has a part in.
 pub(super) fn run(endpoint: &mut impl Together, order: &Order, buffers: Buffers, deadline: Instant) -> Outcome {
@@ -121,7 +119,7 @@ struct Part<'a, E> {
     /// the root's of a `fan_in`: least half round trip between it and a peer
     nearest: Duration,
     /// looks without news in a row
-    idle: u32,
+    rest: Rest,
 }
 
 impl<'a, E: Together> Part<'a, E> {
@@ -149,7 +147,7 @@ impl<'a, E: Together> Part<'a, E> {
             fastest: Duration::MAX,
             slowest: Duration::MAX,
             nearest: Duration::MAX,
-            idle: 0,
+            rest: Rest::default(),
         };
         for &flow in flows {
             let slots = slots.of(&flow, flows.len());
@@ -224,8 +222,8 @@ impl<'a, E: Together> Part<'a, E> {
 
     /// Take one thing that has happened, or look again later.
     fn step(&mut self) -> Result<(), Stop> {
-        let Some(news) = self.endpoint.news(self.deadline)? else { return self.rest() };
-        self.idle = 0;
+        let Some(news) = self.endpoint.news(self.deadline)? else { return self.rest.once(self.deadline) };
+        self.rest.over();
         match news {
             News::Arrived(number) => {
                 let at = self.at(number);
@@ -283,21 +281,6 @@ impl<'a, E: Together> Part<'a, E> {
             }
         }
         self.endpoint.acknowledge(receive.flow.number, self.deadline)
-    }
-
-    fn rest(&mut self) -> Result<(), Stop> {
-        self.idle = self.idle.wrapping_add(1);
-        if self.idle.is_multiple_of(SPINS) {
-            if Instant::now() >= self.deadline {
-                return Err(Stop::Deadline);
-            }
-            if self.idle.is_multiple_of(4 * SPINS) {
-                // Ranks may share a core: the other one must get to run.
-                std::thread::yield_now();
-            }
-        }
-        std::hint::spin_loop();
-        Ok(())
     }
 
     /// Where the next window of each transfer into this rank lands.

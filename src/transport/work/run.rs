@@ -12,11 +12,9 @@ use super::carrier::{Carrier, Heard, Word};
 use super::content::Check;
 use super::region::Region;
 use super::{Carried, Carry, Part, Role, SEED};
+use crate::transport::rest::Rest;
 use crate::transport::{End, Stop};
 use crate::units::format_ranks;
-
-/// Looks without news between two looks at the clock.
-const SPINS: u32 = 64;
 
 /// Run this rank's part, once untimed and then timed.
 pub(crate) fn run(endpoint: &mut impl Carrier, part: &Part, order: &Carry) -> Carried {
@@ -84,7 +82,7 @@ struct Running<'a, C> {
     copies: VecDeque<usize>,
     released: bool,
     started: Option<Instant>,
-    idle: u32,
+    rest: Rest,
 }
 
 impl<'a, C: Carrier> Running<'a, C> {
@@ -110,7 +108,7 @@ impl<'a, C: Carrier> Running<'a, C> {
             copies: VecDeque::with_capacity(part.shares.len()),
             released: false,
             started: None,
-            idle: 0,
+            rest: Rest::default(),
         }
     }
 
@@ -227,8 +225,8 @@ impl<'a, C: Carrier> Running<'a, C> {
 
     /// Take one thing that has happened, or copy something, or look again later.
     fn step(&mut self) -> Result<(), Stop> {
-        let Some(heard) = self.carrier.news(self.part, self.deadline)? else { return self.rest() };
-        self.idle = 0;
+        let Some(heard) = self.carrier.news(self.part, self.deadline)? else { return self.wait() };
+        self.rest.over();
         match heard {
             Heard::Arrived(at) => self.arrived(at),
             Heard::Sent(at) => self.sent(at),
@@ -350,7 +348,7 @@ impl<'a, C: Carrier> Running<'a, C> {
     }
 
     /// Nothing has happened: copy what is to be copied within this rank, one message of it.
-    fn rest(&mut self) -> Result<(), Stop> {
+    fn wait(&mut self) -> Result<(), Stop> {
         if self.started.is_some()
             && let Some(at) = self.copies.pop_front()
         {
@@ -369,18 +367,7 @@ impl<'a, C: Carrier> Running<'a, C> {
                 self.complete(at)?;
             }
         }
-        self.idle = self.idle.wrapping_add(1);
-        if self.idle.is_multiple_of(SPINS) {
-            if Instant::now() >= self.deadline {
-                return Err(Stop::Deadline);
-            }
-            if self.idle.is_multiple_of(4 * SPINS) {
-                // Ranks may share a core: the other one must get to run.
-                std::thread::yield_now();
-            }
-        }
-        std::hint::spin_loop();
-        Ok(())
+        self.rest.once(self.deadline)
     }
 
     /// When each flow into this rank was complete, seconds from its start.

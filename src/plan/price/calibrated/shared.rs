@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::fabric::{Resource, ResourceKind};
+use crate::fabric::{Concurrency, Resource, ResourceKind};
 use crate::fit::identify::{Capacity, Identified, Owner, Side, name, passes};
 use crate::fit::{Fan, Fits, Key, Kind};
 use crate::sample::Pattern;
@@ -15,9 +15,8 @@ use super::links::Links;
 pub(super) enum Capacities {
     /// bytes per second for all together
     Fixed(f64),
-    /// one flow after another, so many times as fast as strict turns: by number of peers, ascending. Not clamped: below 1 is a
-    /// collapse.
-    Turns(Vec<(usize, f64)>),
+    /// one flow after another, so many times as fast as strict turns; not clamped: below 1 is a collapse
+    Turns(Concurrency),
 }
 
 /// One resource.
@@ -38,21 +37,9 @@ impl Shared {
         Resource { name: self.name.clone(), kind, capacity }
     }
 
-    /// Of so many peers at once; between measured widths along a line, from 1 for one peer on.
+    /// Of so many peers at once.
     pub fn concurrency(&self, width: usize) -> f64 {
-        let Capacities::Turns(points) = &self.capacity else { return 1.0 };
-        if width <= 1 {
-            return 1.0;
-        }
-        let mut before = (1, 1.0);
-        for &(next, c) in points {
-            if width <= next {
-                let part = (width - before.0) as f64 / (next - before.0).max(1) as f64;
-                return before.1 + (c - before.1) * part;
-            }
-            before = (next, c);
-        }
-        before.1
+        if let Capacities::Turns(concurrency) = &self.capacity { concurrency.at(width) } else { 1.0 }
     }
 }
 
@@ -123,7 +110,7 @@ impl SharedAll {
                 let Some(pair) = links.class_rate(path) else { continue };
                 let widths = by_width(fits, fan, path, pair);
                 if !widths.is_empty() {
-                    own.every(units, Level::Rank, fan_side(fan), Some(path), &Capacities::Turns(widths));
+                    own.every(units, Level::Rank, fan_side(fan), Some(path), &Capacities::Turns(Concurrency::ByWidth(widths)));
                 }
             }
         }
@@ -183,7 +170,10 @@ impl SharedAll {
 
     fn add(&mut self, units: &Units, told: &Capacity) {
         // Where the data do not tell a rate from turns, the widths that were measured say more.
-        let turns = |c: f64| if told.by_width.is_empty() { vec![(2, c)] } else { told.by_width.clone() };
+        let turns = |c: f64| match &told.by_width {
+            widths if widths.is_empty() => Concurrency::Always(c),
+            widths => Concurrency::ByWidth(widths.clone()),
+        };
         let capacity = match (told.concurrency, told.rate) {
             (Some(c), _) if c > 0.0 && c.is_finite() => Some(Capacities::Turns(turns(c))),
             (_, Some(rate)) if rate > 0.0 && rate.is_finite() => Some(Capacities::Fixed(rate)),
