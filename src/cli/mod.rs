@@ -71,7 +71,9 @@ pub fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             if job.is_none_or(|job| job.rank == 0) {
-                say(&format!("toposcope: {}\n", told(&error)));
+                // Names of files come from outside, too; lines of a message stay lines.
+                let lines: Vec<String> = told(&error).lines().map(crate::units::plain).collect();
+                say(&format!("toposcope: {}\n", lines.join("\n")));
             }
             ExitCode::from(WRONG)
         }

@@ -1,5 +1,6 @@
 //! Plans from files, for whoever looks at a job or a session, and what is foreseen for them.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -11,7 +12,7 @@ use crate::plan::price::{Conditions, Prices};
 use crate::plan::{Foreseen, Traffic, replay};
 use crate::sample::MoverKind;
 use crate::session::{self, Model};
-use crate::units::parse_size;
+use crate::units::{parse_size, plain};
 
 /// What plans do not tell themselves.
 #[derive(Debug, Clone, Default, Args)]
@@ -40,6 +41,10 @@ impl GivenArgs {
 
 /// Read a plan, a list of flows or another tool's plan, with what it tells itself.
 pub(super) fn load(path: &Path) -> Result<Traffic, String> {
+    // What a pipe will say nobody knows; a screen would wait for it.
+    if fs::metadata(path).is_ok_and(|known| !known.is_file()) {
+        return Err(format!("{}: expected a file", plain(&path.display().to_string())));
+    }
     let mut traffic =
         plans::read(path, &Given::default()).map_err(|error| error.to_string())?.traffic().map_err(|error| error.to_string())?;
     if traffic.name.is_empty() {

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::{files, settings};
-use crate::plan::Traffic;
 use crate::plan::price::{Calibrated, Conditions, Overridden, Prices, Published, Terms};
+use crate::plan::{MOST_RANKS, Traffic};
 use crate::session;
 use crate::units::{format_ranks, parse_seconds};
 
@@ -47,9 +47,6 @@ pub(super) struct Priced {
     /// number in the prices of each of the plan's ranks; empty for the same
     pub places: Vec<usize>,
 }
-
-/// Ranks of a job are numbered below this.
-const MOST_RANKS: usize = 1 << 20;
 
 /// As the arguments say.
 pub(super) fn load(wanted: &PriceArgs) -> Result<Priced> {

@@ -234,7 +234,7 @@ fn short(name: &str, most: usize) -> String {
 /// Staging memory of the ranks.
 fn memory(arenas: &[u64]) -> Option<String> {
     let (rank, most) = arenas.iter().enumerate().max_by_key(|arena| (arena.1, std::cmp::Reverse(arena.0)))?;
-    let sum: u64 = arenas.iter().sum();
+    let sum = arenas.iter().fold(0_u64, |sum, arena| sum.saturating_add(*arena));
     (*most > 0).then(|| format!("staging takes {} of rank {rank}, the most; {} of all ranks", format_size(*most), format_size(sum)))
 }
 

@@ -42,7 +42,7 @@ pub struct StrategiesArgs {
     /// No staging: whatever goes from one rank to another is one message, as with windows and puts
     #[arg(long)]
     pub windows: bool,
-    /// Slices of what is sent in slices (default: the best of 4, 16, 64 and 256)
+    /// Slices of what is sent in slices (default: the best of 8, 32 and 128)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     pub slices: Option<u64>,
     /// Print JSON

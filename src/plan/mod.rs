@@ -31,7 +31,7 @@ pub mod work;
 pub use execution::{Execution, Foreseen, Residual, Run};
 pub use replay::{Bottleneck, Epoch, FlowTime, Replay, ResourceLoad, StageTime, Warning, replay};
 pub use segment::{Place, Plan, Segment, Statistics};
-pub use traffic::{Flow, Stage, Staged, Traffic};
+pub use traffic::{Flow, MOST_MESSAGES, MOST_RANKS, Stage, Staged, Traffic};
 pub use transfers::{Batch, Endpoints, Parameter, Transfers};
 pub use union::union;
 

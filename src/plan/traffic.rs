@@ -52,6 +52,11 @@ pub struct Stage {
     pub waits: bool,
 }
 
+/// Ranks are numbered below this: files and recorded sessions are data.
+pub const MOST_RANKS: usize = 1 << 20;
+/// Messages of all flows together: each is something to keep.
+pub const MOST_MESSAGES: u64 = 1 << 24;
+
 /// Flows between ranks, in stages.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
@@ -71,6 +76,13 @@ pub struct Traffic {
 impl Traffic {
     /// What makes no sense in it, by flow: files and recorded sessions are data.
     pub fn check(&self) -> Result<(), String> {
+        let wrong = |what: String| Err(format!("{}: {what}", plain(&self.name)));
+        if self.ranks > MOST_RANKS {
+            return wrong(format!("{} ranks: {MOST_RANKS} at most", self.ranks));
+        }
+        if !self.arenas.is_empty() && self.arenas.len() != self.ranks {
+            return wrong(format!("{} arenas: none, or one for each of the {} ranks", self.arenas.len(), self.ranks));
+        }
         let mut latest = 0;
         for (number, flow) in self.flows.iter().enumerate() {
             let wrong = |what: String| Err(format!("{}: flow {number}: {what}", plain(&self.name)));
@@ -140,5 +152,8 @@ mod tests {
         assert!(with(|t| t.flows[1].after = vec![1]).contains("flow 1: waits for flow 1"));
         assert!(with(|t| t.flows[1].stage = 1).contains("stage 1 is not one of its 1"));
         assert!(with(|t| t.flows[0].messages = 0).contains("no message"));
+        // A line of a recorded session must not cost all memory.
+        assert!(with(|t| t.ranks = 1_000_000_000_000_000).contains("ranks: 1048576 at most"));
+        assert!(with(|t| t.arenas = vec![8]).contains("one for each of the 2 ranks"));
     }
 }

@@ -103,6 +103,11 @@ impl<E: Together + Carrier> Agent<E> {
         self.endpoint.prepare(&setup).and_then(|()| self.endpoint.load(&self.part, mover)).err().map(reason)
     }
 
+    /// True if this rank has no part in the work that was loaded.
+    pub fn is_spared(&self) -> bool {
+        self.part.is_idle()
+    }
+
     /// This rank's part of a work.
     pub fn carry(&mut self, order: &Carry) -> Carried {
         let part = std::mem::take(&mut self.part);

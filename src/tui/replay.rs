@@ -191,6 +191,8 @@ impl Replays {
             panel.wanted = model.plans.last().map(|plan| plan.name.clone());
         }
         self.plans = model.plans.len();
+        // What is under way may still read the model, and is of the old numbers.
+        self.release();
         let mut before = std::mem::take(&mut self.shown);
         let known = |plan: &Traffic| {
             let same = |shown: &Shown| matches!(&shown.made, Made::Reel(reel) if reel.traffic == *plan);

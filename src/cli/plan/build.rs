@@ -194,7 +194,7 @@ fn document(made: &Made, settings: &Settings, endpoints: Option<&Endpoints>) -> 
 /// For a program.
 fn told(made: &Made) -> String {
     let parameters: Vec<_> = made.iter().map(|(name, _, statistics)| json!({"parameter": name, "statistics": statistics})).collect();
-    let sum = |of: fn(&Statistics) -> u64| made.iter().map(|(.., statistics)| of(statistics)).sum::<u64>();
+    let sum = |of: fn(&Statistics) -> u64| made.iter().fold(0_u64, |sum, (.., statistics)| sum.saturating_add(of(statistics)));
     let mut value = json!({
         "parameters": parameters,
         "segments": sum(|own| own.segments as u64),
@@ -221,12 +221,13 @@ fn text(made: &Made, settings: &Settings, others: usize) -> String {
     let mut sent: BTreeMap<i64, u64> = BTreeMap::new();
     for (name, plan, _) in made {
         for segment in &plan.segments {
-            *sent.entry(segment.source.0).or_default() += bytes(name, segment.elements());
+            let sent = sent.entry(segment.source.0).or_default();
+            *sent = sent.saturating_add(bytes(name, segment.elements()));
         }
     }
     // The lowest of those that send most.
     if let Some((location, most)) = sent.iter().max_by_key(|(location, sent)| (**sent, std::cmp::Reverse(**location))) {
-        let mean = sent.values().sum::<u64>() / sent.len() as u64;
+        let mean = sent.values().fold(0_u64, |sum, own| sum.saturating_add(*own)) / sent.len() as u64;
         let of = some(sent.len() as u64, "location");
         let _ = writeln!(text, "{of} send, {} on average; location {location} sends most, {}", amount(mean), amount(*most));
     }

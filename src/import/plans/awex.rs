@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 
 use serde::Deserialize;
 
-use super::MOST_RANKS;
+use crate::plan::MOST_RANKS;
 use crate::plan::files::{BYTES_PER_PEER, FileError, Given, parse};
 use crate::plan::{Batch, Endpoints, Parameter, Place, Plan, Segment};
 use crate::units::plain;
@@ -135,10 +135,11 @@ fn segment(operation: &Operation) -> Result<(Segment, Vec<u64>, u64), String> {
             let reached = shard.global_offset[a].checked_add(whole).filter(|&end| i64::try_from(end).is_ok());
             logical[a] = logical[a].max(reached.ok_or("a shard lies further out than can be counted")?);
             strides[a] = next.cast_signed();
-            // Within the shard, whose elements can be counted.
-            at += from * next;
+            let step = next;
             next =
                 next.checked_mul(whole).filter(|&all| i64::try_from(all).is_ok()).ok_or("a shard has more elements than can be counted")?;
+            // Within the shard, whose elements can be counted.
+            at += from * step;
         }
         sides.push(Place(i64::try_from(rank).unwrap_or_default(), at, strides));
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 
-use super::MOST_RANKS;
+use crate::plan::MOST_RANKS;
 use crate::plan::files::{FileError, Outline, parse};
 use crate::plan::{Flow, Stage, Staged, Traffic};
 use crate::units::{parse_size, plain};

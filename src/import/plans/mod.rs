@@ -43,8 +43,6 @@ pub use layout::{Layout, layout, read_layout};
 
 /// Larger files are refused: a plan of ten million segments.
 pub const MOST_BYTES: u64 = 1 << 30;
-/// Ranks are numbered below this.
-const MOST_RANKS: usize = 1 << 20;
 
 /// Why a file gives no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

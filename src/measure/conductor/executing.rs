@@ -31,7 +31,8 @@ impl Conductor<'_> {
         let name = plain(name);
         self.tell(Event::ExecutionStarted { name: name.clone() });
         let mut execution = Execution { name, mover: like.mover.name().to_owned(), ..Execution::default() };
-        if let Err(why) = self.run_plan(&mut execution, transfers, repeats, like) {
+        let mut touched = false;
+        if let Err(why) = self.run_plan(&mut execution, transfers, repeats, like, &mut touched) {
             execution.failed = why;
         }
         self.blemished |= !execution.failed.is_empty();
@@ -40,10 +41,19 @@ impl Conductor<'_> {
         }
         self.tell(Event::ExecutionDone(execution));
         self.tell_printed();
-        self.ready_again("after a plan was run");
+        if touched {
+            self.ready_again("after a plan was run");
+        }
     }
 
-    fn run_plan(&mut self, execution: &mut Execution, transfers: &Transfers, repeats: u32, like: &SweepSettings) -> Result<(), String> {
+    fn run_plan(
+        &mut self,
+        execution: &mut Execution,
+        transfers: &Transfers,
+        repeats: u32,
+        like: &SweepSettings,
+        touched: &mut bool,
+    ) -> Result<(), String> {
         let topology = self.engine.topology();
         let (work, traffic) = work(transfers, topology.world()).map_err(|error| error.to_string())?;
         fits(&work, topology).map_err(|error| error.to_string())?;
@@ -60,6 +70,8 @@ impl Conductor<'_> {
         execution.foreseen = self.foresee.as_ref().and_then(|foresee| foresee(&traffic, like.mover));
         let usual = execution.foreseen.as_ref().map_or(0.0, |foreseen| foreseen.high * MOST_FORESEEN);
         let timeout = like.timeout + usual.max(work.busiest() as f64 / LEAST_RATE);
+        // Ranks give up the sweep's buffers for it.
+        *touched = true;
         self.engine.load(&work, like.mover).map_err(|error| error.to_string())?;
         self.executions += 1;
         let carried = self.carry(&work, Carry { id: self.executions, runs: repeats, timeout })?;

@@ -106,7 +106,7 @@ pub fn plans(target: &Maps, source: &Maps, settings: &Settings) -> Result<Vec<(S
             segments_before_merge: before,
             segments: plan.segments.len(),
             plan_bytes: plan.bytes(),
-            moved_elements: plan.segments.iter().map(super::Segment::elements).sum(),
+            moved_elements: plan.segments.iter().fold(0, |moved: u64, segment| moved.saturating_add(segment.elements())),
             ..draft.statistics
         };
         Budget::keeps("segments", plan.segments.len(), settings.budget.segments, &draft.place)?;

@@ -11,9 +11,6 @@ use super::{BYTES_PER_PEER, ELEMENT_SIZE, FileError, Given, PLAN_FORMAT, TRAFFIC
 use crate::plan::{Batch, Endpoints, Flow, Parameter, Plan, Segment, Stage, Staged, Traffic, Transfers};
 use crate::units::plain;
 
-/// Ranks of traffic are numbered below this.
-const MOST_RANKS: usize = 1 << 20;
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PlanDocument {
@@ -260,12 +257,6 @@ fn traffic(text: &str) -> Result<Transfers, FileError> {
         arenas: read.arenas,
     }
     .plain();
-    if own.ranks > MOST_RANKS {
-        return Err(FileError::new("ranks", format!("{}: expected {MOST_RANKS} at most", own.ranks)));
-    }
-    if !own.arenas.is_empty() && own.arenas.len() != own.ranks {
-        return Err(FileError::new("arenas", format!("{}: expected none, or one for each of the {} ranks", own.arenas.len(), own.ranks)));
-    }
     // It begins with the traffic's name, which may be none.
     own.check().map_err(|what| FileError::new("", what.trim_start_matches(": ")))?;
     Ok(Transfers::Traffic(own))

@@ -100,7 +100,7 @@ fn faults_are_told_with_their_place_and_what_was_expected() {
         (batch(PLAN), "a plan without endpoints: tell which process holds which location (--endpoints FILE)"),
         (traffic(r#"{"stage":0,"from":0,"to":2,"bytes":1,"messages":1}"#, ""), "flow 0: rank 2 is not one of its 2 ranks"),
         (traffic(&format!("{fine},{}", fine.replace("1}", "-1}")), ""), "flow 1, messages: invalid value: integer `-1`, expected u32"),
-        (traffic(fine, ",\"arenas\":[1]"), "arenas: 1: expected none, or one for each of the 2 ranks"),
+        (traffic(fine, ",\"arenas\":[1]"), "1 arenas: none, or one for each of the 2 ranks"),
         (traffic(fine, ",\"ranks\":3"), "duplicate field `ranks`"),
         (ENDPOINTS.to_owned(), "endpoints (which process holds which location), not a plan"),
         ("[1,2]".to_owned(), "no plan: expected logical_shape and segments"),

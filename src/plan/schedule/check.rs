@@ -3,17 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::ScheduleError;
-use crate::plan::{Batch, Place, Segment};
+use crate::plan::{Batch, MOST_RANKS, Place, Segment};
 use crate::units::{format_ranks, plain};
-
-/// Processes are numbered below this.
-const MOST_PROCESSES: usize = 1 << 20;
 
 /// Whom a schedule is for, ascending.
 pub(super) fn processes(batch: &Batch, process: Option<usize>) -> Result<Vec<usize>, ScheduleError> {
     let named: BTreeSet<usize> = batch.endpoints.source.values().chain(batch.endpoints.target.values()).copied().collect();
-    if let Some(&process) = named.last().filter(|&&process| process >= MOST_PROCESSES) {
-        return Err(ScheduleError::Endpoints { process, most: MOST_PROCESSES });
+    if let Some(&process) = named.last().filter(|&&process| process >= MOST_RANKS) {
+        return Err(ScheduleError::Endpoints { process, most: MOST_RANKS });
     }
     match process {
         None => Ok(named.into_iter().collect()),

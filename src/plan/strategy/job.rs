@@ -1,5 +1,6 @@
 use std::ops::Range;
 
+use crate::plan::MOST_MESSAGES;
 use crate::topology::Topology;
 
 /// What trainers have before anything moves.
@@ -55,6 +56,10 @@ impl Job {
         }
         if self.message == Some(0) {
             return Err("bytes per peer: 0; at least one byte must fit a message".to_owned());
+        }
+        if let Some(most) = self.message.filter(|&most| self.bytes.div_ceil(most) > MOST_MESSAGES) {
+            let messages = self.bytes.div_ceil(most);
+            return Err(format!("bytes per peer: {most} make {messages} messages of the model, {MOST_MESSAGES} at most; give more"));
         }
         Ok(())
     }

@@ -82,6 +82,13 @@ fn priced(job: &Job, ground: &Ground, slices: Option<u64>) -> Result<Found, Stra
     let mut rows: Vec<Row> = Vec::new();
     let mut refused = Vec::new();
     let flows = |slices: u64| slices.saturating_mul(job.engines.len() as u64) <= MOST_FLOWS;
+    if let Some(slices) = slices.filter(|&slices| !flows(slices)) {
+        let engines = job.engines.len();
+        return Err(StrategyError::Job(format!(
+            "{slices} slices for {engines} engines: {MOST_FLOWS} flows at most, so {} slices",
+            MOST_FLOWS / engines as u64
+        )));
+    }
     for strategy in Strategy::all(slices.unwrap_or(SLICES[0])) {
         let mut best: Option<Row> = None;
         let tried = match (slices, strategy.slices()) {

@@ -9,6 +9,10 @@ use super::{At, PlanError};
 use crate::units::plain;
 use refine::{Block, Part, refine};
 
+/// Axes of a tensor, as for planning: each is a sweep within the one before.
+const MOST_AXES: usize = 8;
+/// More cells are not looked at.
+const MOST_CELLS: usize = 1 << 23;
 /// More pieces are refused.
 const MOST_PIECES: usize = 1 << 22;
 
@@ -43,6 +47,10 @@ fn union_of(name: &str, maps: &[&Map]) -> Result<Map, PlanError> {
     if let Some(other) = maps.iter().find(|map| map.shape != *shape) {
         let what = format!("its shape is {shape:?} in one layout and {:?} in another: give layouts of the same tensor", other.shape);
         return Err(PlanError::Invalid { place: at(None, None), what });
+    }
+    if shape.len() > MOST_AXES {
+        let what = format!("{} axes, {MOST_AXES} at most", shape.len());
+        return Err(PlanError::Budget { place: at(None, None), what });
     }
     if elements(shape).is_none() {
         let what = format!("{shape:?} has more elements than can be counted");
@@ -79,7 +87,10 @@ fn union_of(name: &str, maps: &[&Map]) -> Result<Map, PlanError> {
         blocks[id] = block;
     }
 
-    let parts = refine(&blocks);
+    let Some(parts) = refine(&blocks, MOST_CELLS) else {
+        let what = format!("more than {MOST_CELLS} cells between the edges of its blocks: union fewer layouts at a time");
+        return Err(PlanError::Budget { place: at(None, None), what });
+    };
     let mut of_block: Vec<Vec<usize>> = vec![Vec::new(); blocks.len()];
     for (number, part) in parts.iter().enumerate() {
         for &block in &part.over {

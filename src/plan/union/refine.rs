@@ -21,20 +21,23 @@ pub(super) struct Part {
     pub over: Vec<usize>,
 }
 
-/// The refinement of blocks of the same number of axes, none of them empty; ascending by origin.
-pub(super) fn refine(blocks: &[Block]) -> Vec<Part> {
+/// The refinement of blocks of the same number of axes, none of them empty; ascending by origin. `None` if it takes a look at more
+/// than `most` cells.
+pub(super) fn refine(blocks: &[Block], most: usize) -> Option<Vec<Part>> {
     let all: Vec<usize> = (0..blocks.len()).collect();
-    let mut parts = if blocks.is_empty() { Vec::new() } else { sweep(blocks, &all, 0) };
+    let mut left = most;
+    let mut parts = if blocks.is_empty() { Vec::new() } else { sweep(blocks, &all, 0, &mut left)? };
     parts.sort_by(|a, b| a.origin.cmp(&b.origin));
-    parts
+    Some(parts)
 }
 
-/// Parts below the live blocks, as boxes of the axes from `axis` on.
-fn sweep(blocks: &[Block], live: &[usize], axis: usize) -> Vec<Part> {
+/// Parts below the live blocks, as boxes of the axes from `axis` on; `None` when no cell is left to look at.
+fn sweep(blocks: &[Block], live: &[usize], axis: usize, left: &mut usize) -> Option<Vec<Part>> {
+    *left = left.checked_sub(1)?;
     if axis == blocks[live[0]].origin.len() {
         let mut over = live.to_vec();
         over.sort_unstable();
-        return vec![Part { origin: Vec::new(), extent: Vec::new(), over }];
+        return Some(vec![Part { origin: Vec::new(), extent: Vec::new(), over }]);
     }
     let ends = |block: usize| {
         let from = blocks[block].origin[axis];
@@ -56,7 +59,7 @@ fn sweep(blocks: &[Block], live: &[usize], axis: usize) -> Vec<Part> {
         }
         let mut still = HashMap::new();
         if !here.is_empty() {
-            for Part { origin, extent, over } in sweep(blocks, &here, axis + 1) {
+            for Part { origin, extent, over } in sweep(blocks, &here, axis + 1, left)? {
                 let key = (Block { origin, extent }, over);
                 let number = if let Some(&number) = open.get(&key) {
                     parts[number].extent[0] += to - from;
@@ -72,5 +75,5 @@ fn sweep(blocks: &[Block], live: &[usize], axis: usize) -> Vec<Part> {
         }
         open = still;
     }
-    parts
+    Some(parts)
 }

@@ -260,3 +260,23 @@ fn unions_of_300_random_sets_of_layouts_are_right_element_by_element_in_any_orde
     }
     assert!(several > 150);
 }
+
+#[test]
+fn more_axes_or_cells_than_can_be_looked_at_are_refused_at_once() {
+    let whole = |shape: &[u64], holder: i64| {
+        let strides: Vec<i64> = (0..shape.len()).map(|axis| shape[axis + 1..].iter().product::<u64>().cast_signed()).collect();
+        map(shape, vec![(holder, shape, vec![piece(shape, (0, &strides), (0, &strides), &[holder])])])
+    };
+    let axes = [1; 9];
+    let refused = union(&[one(&whole(&axes, 0)), one(&whole(&axes, 1))]).unwrap_err();
+    assert!(matches!(&refused, PlanError::Budget { what, .. } if what.contains("9 axes, 8 at most")), "{refused}");
+    // Thin slabs across each of 6 axes: 30^6 cells between their edges.
+    let slab = |axis: usize, at: u64| {
+        let mut block = Block { origin: vec![0; 6], extent: vec![30; 6] };
+        (block.origin[axis], block.extent[axis]) = (at, 1);
+        block
+    };
+    let slabs: Vec<Block> = (0..6).flat_map(|axis| (0..30).map(move |at| slab(axis, at))).collect();
+    assert_eq!(refine(&slabs, 10_000), None);
+    assert_eq!(refine(&slabs[..60], 10_000).map(|parts| parts.len()), Some(900));
+}

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::flows::settle;
+use super::flows::{MOST, settle};
 use super::memory::Memory;
 use super::{SPACES, WorkError, assemble, possible};
 use crate::plan::schedule::{Chunk, Schedule, schedule};
@@ -47,6 +47,10 @@ pub(super) fn work(batch: &Batch, world: usize) -> Result<(Work, Traffic), WorkE
         for round in schedule.rounds_of(lane) {
             let (mut out, mut into) =
                 (Message { bytes: round.bytes, ..Message::default() }, Message { bytes: round.bytes, ..Message::default() });
+            if round.bytes > MOST {
+                let (count, what) = (usize::try_from(round.bytes).unwrap_or(usize::MAX), "bytes in one message (--bytes-per-peer)");
+                return Err(WorkError::TooMany { count, what, most: MOST });
+            }
             for &chunk in schedule.chunks_of(round) {
                 let [source, expected, target] = made.regions(chunk)?;
                 out.regions.push(source);

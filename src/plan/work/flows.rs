@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use super::memory::{Extents, Memory, append};
 use super::{SPACES, WorkError, assemble, possible, tells};
-use crate::plan::{Flow, Traffic};
+use crate::plan::{Flow, MOST_MESSAGES, Traffic};
 use crate::transport::work::{Content, Message, Part, Region, Role, SPACE, Share, Work};
 
 /// A message has at most this many bytes: MPI counts them in an int.
-const MOST: u64 = 1 << 30;
+pub(super) const MOST: u64 = 1 << 30;
 /// Copies within a rank are made in pieces of at most this many bytes, so that it looks after what comes in.
 const PIECE: u64 = 1 << 20;
 
@@ -29,6 +29,11 @@ pub(super) fn work(traffic: &Traffic, world: usize) -> Result<Work, WorkError> {
     let mut parts = vec![Part::default(); world];
     let mut places = Places::new(traffic, &mut parts)?;
     let tell = tells(traffic);
+    let pieces = |flow: &Flow| u64::from(flow.messages).max(flow.bytes.div_ceil(if flow.from == flow.to { PIECE } else { MOST }));
+    let all = flows.iter().fold(0, |all: u64, flow| all.saturating_add(pieces(flow)));
+    if all > MOST_MESSAGES {
+        return Err(WorkError::TooMany { count: usize::try_from(all).unwrap_or(usize::MAX), what: "messages", most: MOST_MESSAGES });
+    }
     let mut twins: HashMap<(usize, usize), u32> = HashMap::new();
     for (number, flow) in flows.iter().enumerate() {
         let copy = flow.from == flow.to;
@@ -45,7 +50,7 @@ pub(super) fn work(traffic: &Traffic, world: usize) -> Result<Work, WorkError> {
             messages: Vec::new(),
         };
         let (mut send, mut receive) = (share(Role::Send, flow.to), share(Role::Receive, flow.from));
-        let pieces = u64::from(flow.messages).max(flow.bytes.div_ceil(if copy { PIECE } else { MOST }));
+        let pieces = pieces(flow);
         for (out, into) in (0..pieces).map(|piece| places.message(number, flow, piece, pieces)) {
             send.messages.push(out);
             receive.messages.push(into);

@@ -3,12 +3,13 @@
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::fabric::Fabric;
 use crate::plan::strategy::{Held, Job, Strategy};
 use crate::plan::{Batch, Endpoints, Flow, Parameter, Place, Plan, Segment, Stage, Staged};
 use crate::sample::MoverKind;
 use crate::topology::{Placement, Topology};
 use crate::transport::threads::Threads;
-use crate::transport::work::{Carried, Carry, Content, Region, Role};
+use crate::transport::work::{Carried, Carry, Content, Moved, Region, Role, ends};
 use crate::transport::{End, Engine, Report};
 
 const RUNS: u32 = 2;
@@ -190,6 +191,8 @@ fn what_cannot_be_run_is_refused_with_the_numbers() {
     let of = |flows: Vec<Flow>, world| work(&Transfers::Traffic(traffic(&[true], flows)), world).unwrap_err().to_string();
     assert!(of(vec![flow(0, 0, 3, 8, &[], None)], 3).contains("4 ranks, and there are 3"));
     assert!(of(Vec::new(), 4).contains("no flow"));
+    let many = Flow { messages: u32::MAX, ..flow(0, 0, 1, 1, &[], None) };
+    assert!(of(vec![many], 4).contains("4294967295 messages, 16777216 at most"));
     assert!(of(vec![flow(0, 0, 1, 8, &[], Some(SPACE))], 4).contains("flow 0"));
     let flows = vec![flow(0, 0, 1, 1 << 20, &[], None)];
     let (work, _) = work(&Transfers::Traffic(traffic(&[true], flows)), 4).unwrap();
@@ -215,4 +218,18 @@ fn a_work_that_was_tampered_with_is_refused() {
     assert!(with(|work| work.parts[1].shares[0].messages[0].regions[0].at = 0).contains("rank 1"), "or it writes what it holds");
     assert!(with(|work| drop(work.parts[3].shares.pop())).contains("do not agree"));
     assert!(with(|work| work.parts[0].content[0].region.at = u64::MAX).contains("rank 0"));
+}
+
+#[test]
+fn a_simulated_run_ends_however_short_the_last_step_is() {
+    // At the ends of stages steps are so short that the clock hardly moves.
+    let text = "[hosts]\ncount = 2\nranks = 2\nmemory = \"1GiB\"\n[path.local]\nalpha = \"1us\"\nrate = \"100GB/s\"\n\
+                [path.intra_node]\nalpha = \"5us\"\nrate = \"20GB/s\"\n[path.inter_node]\nalpha = \"10us\"\nrate = \"16.4GB/s\"\n";
+    let fabric = Fabric::parse(text, "made").unwrap();
+    for (bytes, more) in [(8 << 20, 4 << 10), (1 << 30, 4 << 10), (8 << 20, 1)] {
+        let moved = |stage, from, bytes| Moved { stage, from, to: from + 2, bytes, messages: 1, after: Vec::new() };
+        let flows = (0..200).flat_map(|stage| [moved(stage, 0, bytes), moved(stage, 1, bytes + more)]).collect();
+        let ends = ends(&Work { flows, waits: vec![true; 200], parts: Vec::new() }, &fabric);
+        assert!(ends.iter().all(|end| end.is_finite()) && ends.windows(2).all(|pair| pair[0] <= pair[1]), "{bytes} {more}");
+    }
 }

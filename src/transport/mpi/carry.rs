@@ -9,6 +9,9 @@ use crate::sample::MoverKind;
 use crate::transport::work::{self, Carrier, Heard, Part, SEED, Word};
 use crate::transport::{Stop, TransportError, payload};
 
+/// Works in a row whose messages are told apart.
+const EPOCHS: i32 = 4;
+
 /// What a process knows of the work that it carries.
 #[derive(Debug)]
 pub(super) struct Carrying {
@@ -105,16 +108,16 @@ impl Carrier for MpiEndpoint {
     }
 
     fn begin(&mut self, part: &Part, id: u64) -> Result<(), Stop> {
-        let tags = i32::try_from(part.tags).ok().and_then(|tags| tags.checked_add(1)).filter(|&tags| tags <= self.carrying.largest_tag);
-        let Some(tags) = tags else {
-            return Err(Stop::Failed(format!(
-                "{} flows between the same two ranks are more than the {} that this MPI library can tell apart",
-                part.tags, self.carrying.largest_tag
-            )));
-        };
         let carrying = &mut self.carrying;
-        let epochs = u64::from((carrying.largest_tag / tags).max(1).unsigned_abs());
-        carrying.tag = tags * i32::try_from(id % epochs).unwrap_or(0);
+        let most = carrying.largest_tag / EPOCHS;
+        if i32::try_from(part.tags).ok().and_then(|tags| tags.checked_add(1)).is_none_or(|tags| tags > most) {
+            return Err(Stop::Failed(format!(
+                "{} flows between the same two ranks are more than the {most} that this MPI library can tell apart",
+                part.tags
+            )));
+        }
+        // The same share of the tags whatever the work: what one that was given up has left under way is not the next one's.
+        carrying.tag = most * i32::try_from(id % u64::from(EPOCHS.unsigned_abs())).unwrap_or(0);
         carrying.many.reserve(2 * part.shares.len());
         carrying.heard.reserve(2 * part.shares.len());
         carrying.flushes.reserve(part.shares.len());

@@ -288,12 +288,10 @@ impl Engine for Mpi {
     fn carry(&mut self, order: &Carry) -> Result<(), TransportError> {
         let work = self.work.take().ok_or_else(|| TransportError::Work("nothing was loaded".to_owned()))?;
         self.gathering = Some(Gathering::new(&work, *order));
-        for rank in work.ranks() {
-            if rank == 0 {
-                self.my_carry = Some(*order);
-            } else {
-                self.tell(rank, &ToAgent::Carry(*order))?;
-            }
+        self.my_carry = work.ranks().next().filter(|&rank| rank == 0).map(|_| *order);
+        // Those without a part, too: rank 0 may be silent for as long as it takes, and they must not think themselves orphaned.
+        for rank in self.others().collect::<Vec<_>>() {
+            self.tell(rank, &ToAgent::Carry(*order))?;
         }
         Ok(())
     }

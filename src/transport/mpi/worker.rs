@@ -90,6 +90,9 @@ impl Worker {
             ToAgent::Part { part, mover } => ToRoot::Ready { rank: self.rank, error: self.agent.load(*part, mover) },
             ToAgent::Carry(order) => {
                 self.longest = self.longest.max(order.timeout * f64::from(order.runs + 2));
+                if self.agent.is_spared() {
+                    return None;
+                }
                 ToRoot::Carried { rank: self.rank, carried: self.agent.carry(&order) }
             }
             ToAgent::Heartbeat => return None,

@@ -33,16 +33,17 @@ pub(crate) fn ends(work: &Work, fabric: &Fabric) -> Vec<f64> {
         let routes: Vec<Route> = fabric.routes(&flowing.iter().map(demand).collect::<Vec<_>>());
         let given: Vec<_> = routes.into_iter().map(|route| route.flow).collect();
         let rates: Vec<f64> = shares(&given).into_iter().map(|share| share.rate).collect();
-        let finish = flowing.iter().zip(&rates).map(|(&number, rate)| now + if left[number] > 0.0 { left[number] / rate } else { 0.0 });
+        let finish: Vec<f64> =
+            flowing.iter().zip(&rates).map(|(&number, rate)| now + if left[number] > 0.0 { left[number] / rate } else { 0.0 }).collect();
         let next_begin = running.iter().filter_map(|&number| begins[number]).filter(|&begin| begin > now);
-        let next = finish.chain(next_begin).fold(f64::INFINITY, f64::min);
+        let next = finish.iter().copied().chain(next_begin).fold(f64::INFINITY, f64::min);
         if !next.is_finite() {
             // Nothing goes on any more: a dead link, or flows that wait for each other.
             break;
         }
-        for (&number, rate) in flowing.iter().zip(&rates) {
-            // What is left to rounding is over.
-            let over = left[number] <= rate * (next - now) * (1.0 + 1e-12);
+        for ((&number, rate), finish) in flowing.iter().zip(&rates).zip(&finish) {
+            // What is left to rounding is over: by the clock, since the step may be too short to tell.
+            let over = *finish <= next * (1.0 + 1e-12);
             left[number] = if over { 0.0 } else { left[number] - rate * (next - now) };
             if over {
                 ends[number] = next;

@@ -215,7 +215,8 @@ impl<'a, C: Carrier> Running<'a, C> {
         if !state.started || state.busy || (into_arena && state.taken) {
             return Ok(());
         }
-        (state.busy, state.taken) = (true, into_arena);
+        state.busy = true;
+        state.taken |= into_arena;
         let number = state.next;
         if message.staged {
             gather(self.carrier, &message.regions, share.arena as usize);

@@ -8,6 +8,7 @@ use thiserror::Error;
 use super::{Calibrated, Capacities, Conditions, Terms};
 use crate::fit::identify::Side;
 use crate::fit::{Fit, Fits, Key, Kind, Line, Segment};
+use crate::plan::MOST_RANKS;
 use crate::sample::MoverKind;
 use crate::topology::{Level, PathClass, Placement, Topology, Units};
 
@@ -100,9 +101,6 @@ pub enum PublishedError {
     Places(String),
 }
 
-/// Ranks that a file may speak of: a number beyond that is a slip, and would cost memory.
-const MOST_RANKS: usize = 65_536;
-
 impl Published {
     /// Reads either form.
     pub fn read(text: &str) -> Result<Self, PublishedError> {
@@ -154,8 +152,8 @@ impl Published {
         fits.classes.sort_by(order);
         fits.single.sort_by(order);
         let node_of = if self.node_of.is_empty() { places(&fits)? } else { self.node_of.clone() };
-        if node_of.len() > MOST_RANKS {
-            return Err(PublishedError::Places(format!("{} ranks are more than {MOST_RANKS}", node_of.len())));
+        if let Some(ranks) = [node_of.len(), self.ranks].into_iter().find(|&ranks| ranks > MOST_RANKS) {
+            return Err(PublishedError::Places(format!("{ranks} ranks are more than {MOST_RANKS}")));
         }
         let place = |(rank, node): (usize, &usize)| Placement { rank, host: format!("node{node}"), ..Placement::default() };
         let units = Units::of(&Topology::of(node_of.iter().enumerate().map(place).collect()));
@@ -188,6 +186,10 @@ impl Entry {
 
     fn key(&self) -> Result<Key, String> {
         let key = &self.key;
+        let told = [key.rank, key.from, key.to, key.root].into_iter().flatten().chain(key.peers.iter().flatten().copied());
+        if let Some(rank) = told.into_iter().find(|&rank| rank >= MOST_RANKS) {
+            return Err(format!("key: rank {rank}: expected below {MOST_RANKS}"));
+        }
         let found = match key {
             EntryKey { rank: Some(rank), .. } => Key::Rank { rank: *rank },
             EntryKey { from: Some(from), to: Some(to), .. } => Key::Pair { from: *from, to: *to },
@@ -244,7 +246,7 @@ fn places(fits: &Fits) -> Result<Vec<usize>, PublishedError> {
         })
     };
     let world = pairs().map(|(from, to, _)| from.max(to) + 1).max().unwrap_or(0);
-    if world == 0 || world > MOST_RANKS {
+    if world == 0 {
         let why = "no fit of a pair tells which ranks share a host";
         return Err(PublishedError::Places(format!("{why}: add \"node_of\": [0, 0, 1, 1], the host's number of each rank")));
     }

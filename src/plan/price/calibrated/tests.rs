@@ -340,6 +340,11 @@ fn numbers_that_make_no_sense_are_told_by_place() {
     assert!(refuse(r#"{"node_of": [0], "shared": [{"level": "host", "side": "out", "gbps": 0}]}"#).starts_with("shared 0: gbps: 0 is not"));
     let none = r#"{"node_of": [0, 0], "fits": [{"pattern": "peer", "key": {"width": 2}, "gbps": 1}]}"#;
     assert!(refuse(none).starts_with("fit 0: key: expected"), "{}", refuse(none));
+    // What would cost all memory, or name a rank beyond all others.
+    assert!(refuse(r#"{"node_of": [0, 1], "ranks": 1000000000000000}"#).contains("1000000000000000 ranks are more than"));
+    let pair = |from: u64| format!(r#"{{"pattern": "peer", "key": {{"from": {from}, "to": 1}}, "path": "intra_node", "gbps": 1}}"#);
+    let refused = refuse(&format!("[{}, {}]", pair(0), pair(u64::MAX)));
+    assert!(refused.contains("fit 1: key: rank 18446744073709551615: expected below"), "{refused}");
 }
 
 #[test]

@@ -37,11 +37,12 @@ pub(super) fn warnings(own: &Calibrated, traffic: &Traffic) -> Vec<Warning> {
 /// Rates depend on who takes part: libraries choose other ways for other groups.
 fn group(measured: &Conditions, wanted: &Conditions, traffic: &Traffic) -> Option<Warning> {
     const WHY: &str = "one NVLink pair gave 275 GB/s in a group of 8 and 54 in one of 16; calibrate on the group that the transfer uses";
-    let own: Vec<usize> = if measured.group.is_empty() { (0..measured.ranks).collect() } else { measured.group.clone() };
+    let same = if measured.group.is_empty() { wanted.group.iter().copied().eq(0..measured.ranks) } else { wanted.group == measured.group };
     let ranks = if wanted.ranks > 0 { wanted.ranks } else { traffic.ranks };
     let say = if measured.ranks == 0 {
         return None;
-    } else if !wanted.group.is_empty() && wanted.group != own {
+    } else if !wanted.group.is_empty() && !same {
+        let own = if measured.group.is_empty() { (0..measured.ranks).collect() } else { measured.group.clone() };
         format!("measured on ranks {}, used on ranks {}: {WHY}", format_ranks(&own), format_ranks(&wanted.group))
     } else if ranks != measured.ranks {
         format!("measured in a group of {} ranks, used in one of {ranks}: {WHY}", measured.ranks)

@@ -20,6 +20,11 @@ struct Piece {
     bytes: u64,
 }
 
+/// `part` of `parts` equal shares of so many; the products of what files tell do not fit 64 bits.
+fn share(all: u64, part: u64, parts: u64) -> u64 {
+    u64::try_from(u128::from(all) * u128::from(part) / u128::from(parts.max(1))).unwrap_or(all)
+}
+
 /// Requests in pieces, and who could send each.
 pub(super) struct Pieces {
     each: Vec<Piece>,
@@ -75,7 +80,7 @@ impl Pieces {
             let local = ends.1.iter().any(|&(from, _)| from == ends.0);
             let (axis, parts) = if local { (0, 1) } else { cut(request, &ends) };
             let all = bytes(request, &request.shape);
-            own.each.extend((0..parts).map(|part| Piece { request: number, bytes: all * (part + 1) / parts - all * part / parts }));
+            own.each.extend((0..parts).map(|part| Piece { request: number, bytes: share(all, part + 1, parts) - share(all, part, parts) }));
             own.ends.push(ends);
             own.cuts.push((axis, parts));
         }
@@ -210,7 +215,7 @@ impl<'a> Given<'a> {
             let rows = request.shape[axis];
             let mut parts: Vec<Part> = Vec::new();
             for (at, &holder) in chosen.iter().enumerate() {
-                let cut = |at: usize| rows * at as u64 / count;
+                let cut = |at: usize| share(rows, at as u64, count);
                 let (start, end) = (cut(at), cut(at + 1));
                 match parts.last_mut() {
                     Some(last) if last.source == location(holder) => last.shape[axis] += end - start,

@@ -61,13 +61,14 @@ impl Weights {
         for (request, answer) in requests.iter().zip(answers) {
             let process = |location: i64| request.candidates.iter().find(|known| known.location == location)?.process;
             let to = request.process?;
+            let mut add = |source: i64, shape: &[u64]| {
+                let sum = used.entry((process(source)?, to)).or_default();
+                *sum = sum.saturating_add(bytes(request, shape));
+                Some(())
+            };
             match answer {
-                Answer::Whole(source) => *used.entry((process(*source)?, to)).or_default() += bytes(request, &request.shape),
-                Answer::Parts(parts) => {
-                    for part in parts {
-                        *used.entry((process(part.source)?, to)).or_default() += bytes(request, &part.shape);
-                    }
-                }
+                Answer::Whole(source) => add(*source, &request.shape)?,
+                Answer::Parts(parts) => parts.iter().try_for_each(|part| add(part.source, &part.shape))?,
             }
         }
         let demand = |(&(from, to), &bytes): (&(usize, usize), &u64)| Demand { from, to, bytes: bytes.min(policy.bytes_per_peer) };
