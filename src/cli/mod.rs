@@ -62,6 +62,8 @@ pub fn main() -> ExitCode {
                 } else {
                     let _ = error.print();
                 }
+            } else {
+                let_rank_0_speak();
             }
             return ExitCode::from(if error.use_stderr() { WRONG } else { FINE });
         }
@@ -74,10 +76,18 @@ pub fn main() -> ExitCode {
                 // Names of files come from outside, too; lines of a message stay lines.
                 let lines: Vec<String> = told(&error).lines().map(crate::units::plain).collect();
                 say(&format!("toposcope: {}\n", lines.join("\n")));
+            } else {
+                let_rank_0_speak();
             }
             ExitCode::from(WRONG)
         }
     }
+}
+
+/// A launcher ends all ranks when the first one ends badly: the one that tells why must not be among them before it has. Nothing is
+/// connected yet that could be waited for.
+fn let_rank_0_speak() {
+    std::thread::sleep(std::time::Duration::from_millis(500));
 }
 
 /// To standard error in one piece: a launcher puts its own words between two writes.

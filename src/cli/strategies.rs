@@ -195,7 +195,9 @@ fn text((prices, inside): &Names, job: &Job, ranking: &Ranking, look: Look) -> S
         } else {
             String::new()
         };
-        page.line(&format!("{:>2}  {:>8}{interval}  {}{times}", at + 1, format_seconds(row.seconds), row.strategy.name()));
+        // Told at the end; a rank that rests on a guess must not pass for measured.
+        let doubt = if row.warnings.is_empty() { ' ' } else { '!' };
+        page.line(&format!("{:>2}{doubt} {:>8}{interval}  {}{times}", at + 1, format_seconds(row.seconds), row.strategy.name()));
         page.sentence("      binds   ", &plain(&row.bottleneck));
         if !row.change.is_empty() {
             page.sentence("      change  ", &plain(&row.change));

@@ -189,7 +189,7 @@ impl Imagined<'_> {
                 let next = other(factor).map_or_else(String::new, |at| self.rows[at].strategy.name());
                 format!("would no longer be the first if {} {}: then {next}", binding.names(), binding.would(factor))
             }
-            None => format!("would be the first however slow {} were", binding.names()),
+            None => format!("stays the first however slow {} is", binding.names()),
         }
     }
 }

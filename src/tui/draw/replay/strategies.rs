@@ -71,16 +71,18 @@ fn list(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
             return;
         }
     };
-    let foot = footer(scene, ranking.rows.len(), &ranking.refused, usize::from(area.width).saturating_sub(2));
+    let doubtful = ranking.rows.iter().filter(|row| !row.warnings.is_empty()).count();
+    let foot = footer(scene, (ranking.rows.len(), doubtful), &ranking.refused, usize::from(area.width).saturating_sub(2));
     let chosen = form.at.checked_sub(FIELDS.len()).and_then(|at| ranking.rows.get(at));
     let told: Vec<String> = chosen.map_or_else(Vec::new, |row| {
         let change = plain(&row.change);
         let change = if change.is_empty() { change } else { format!("it {change}") };
-        [plain(&row.bottleneck), change].into_iter().filter(|text| !text.is_empty()).collect()
+        let doubt = row.warnings.first().map_or_else(String::new, |warning| format!("▲ {}", plain(&warning.say)));
+        [plain(&row.bottleneck), doubt, change].into_iter().filter(|text| !text.is_empty()).collect()
     });
     let columns = usize::from(area.width).saturating_sub(2);
     let told: Vec<String> = told.iter().flat_map(|text| wrap(text, columns)).take(4).collect();
-    let rows = usize::from(area.height).saturating_sub(1 + foot.len().min(2) + told.len() + usize::from(!told.is_empty()));
+    let rows = usize::from(area.height).saturating_sub(1 + foot.len().min(3) + told.len() + usize::from(!told.is_empty()));
     let name = (columns * 2 / 5).clamp(20, 36);
     let bars = if columns >= 90 { 16 } else { 0 };
     let slowest = ranking.rows.last().map_or(1.0, |row| row.seconds);
@@ -103,7 +105,9 @@ fn list(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
         let mut spans = vec![
             span(if here { "▌" } else { " " }, look.accent()),
             span(right(&(number + 1).to_string(), 2), look.dim()),
-            span(format!(" {}", left(&row.strategy.name(), name)), style),
+            // A rank that rests on a guess must not pass for measured.
+            span(if row.warnings.is_empty() { " " } else { "▲" }, look.warn()),
+            span(left(&row.strategy.name(), name), style),
             span(right(&format_seconds(row.seconds), SECONDS), if number == 0 { look.good() } else { style }),
         ];
         if bars > 0 {
@@ -128,7 +132,7 @@ fn list(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
 }
 
 /// Why some are missing, and how else to get a plan.
-fn footer(scene: &Scene<'_>, priced: usize, refused: &[(String, String)], columns: usize) -> Vec<String> {
+fn footer(scene: &Scene<'_>, (priced, doubtful): (usize, usize), refused: &[(String, String)], columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
     if priced == 0 {
         // All for the same reason, as a rule: what has not been measured.
@@ -137,6 +141,9 @@ fn footer(scene: &Scene<'_>, priced: usize, refused: &[(String, String)], column
     } else if let Some((name, why)) = refused.first() {
         let more = if refused.len() > 1 { format!(", and {} more", refused.len() - 1) } else { String::new() };
         lines.push(cut(&format!("left out: {}: {}{more}", plain(name), plain(why)), columns));
+    }
+    if doubtful > 0 {
+        lines.push(cut(&format!("▲ {doubtful} rest on what was not measured; choose one to see what"), columns));
     }
     let load = scene.look.key_of(Action::LoadPlan);
     let back = scene.look.key_of(Action::ShowStrategies);
