@@ -224,7 +224,7 @@ fn replay(criterion: &mut Criterion, rng: &mut fastrand::Rng) {
         buffer.reset();
         app.draw(&mut buffer);
         longest = longest.max(cpu() - frame);
-        if !app.lively() {
+        if !app.pricing() {
             break;
         }
         std::thread::sleep(std::time::Duration::from_millis(5));

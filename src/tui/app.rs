@@ -154,7 +154,7 @@ impl App {
     pub fn lively(&self) -> bool {
         self.fitting()
             || self.desk.busy()
-            || self.replays.busy()
+            || self.pricing()
             || self.ui.replay.playing
             || !self.backlog.is_empty()
             || self.player.as_ref().map_or_else(|| super::draw::running(&self.model) || self.model.testing.is_some(), Player::playing)
@@ -163,6 +163,11 @@ impl App {
     /// True while the table in sight is not whole yet.
     pub fn fitting(&self) -> bool {
         self.ui.tab == Tab::Fits && self.fits.busy()
+    }
+
+    /// True while a plan is priced.
+    pub fn pricing(&self) -> bool {
+        self.replays.busy()
     }
 
     /// Take in new records, those of a live session for as long as a frame allows; true if a new frame is due.
