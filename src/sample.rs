@@ -65,6 +65,14 @@ pub enum MoverKind {
     MpiSendrecv,
     /// one-sided `MPI_Put` with `MPI_Win_flush`
     MpiPut,
+    /// the receiver copies out of the sender's device memory, mapped into its process (CUDA IPC), on its own stream
+    CudaIpcPull,
+    /// the sender copies into the receiver's device memory, mapped into its process
+    CudaIpcPush,
+    /// `ncclSend` and `ncclRecv`, the messages of a window as one group
+    Nccl,
+    /// one-sided `ncclPutSignal` into a registered window, awaited by `ncclWaitSignal` (NCCL 2.29 and later)
+    NcclPut,
     /// nothing moves: times come from a fabric's description
     Simulated,
 }
@@ -76,6 +84,10 @@ impl MoverKind {
             Self::Memcpy => "memcpy",
             Self::MpiSendrecv => "mpi_sendrecv",
             Self::MpiPut => "mpi_put",
+            Self::CudaIpcPull => "cuda_ipc_pull",
+            Self::CudaIpcPush => "cuda_ipc_push",
+            Self::Nccl => "nccl",
+            Self::NcclPut => "nccl_put",
             Self::Simulated => "simulated",
         }
     }
@@ -83,6 +95,33 @@ impl MoverKind {
 
 /// Movers of the `mpi` engine, also for those who look at a job without being able to start one.
 pub const MPI_MOVERS: &[MoverKind] = &[MoverKind::MpiSendrecv, MoverKind::MpiPut];
+
+/// Where the measured buffers lie.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Memory {
+    /// the host's own memory
+    #[default]
+    Host,
+    /// the memory of the GPU that a rank is bound to
+    Cuda,
+}
+
+impl Memory {
+    /// The name used in files and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Cuda => "cuda",
+        }
+    }
+
+    /// True for what files need not say.
+    pub fn is_host(&self) -> bool {
+        *self == Self::Host
+    }
+}
 
 /// Who the ranks are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

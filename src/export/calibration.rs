@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::ser::{Formatter, Serializer};
 
 use super::file::{ExportError, io_at, write_whole};
-use crate::sample::{EngineKind, MoverKind, Pattern, Sample, Status};
+use crate::sample::{EngineKind, Memory, MoverKind, Pattern, Sample, Status};
 use crate::session::{GroupShot, Model};
 use crate::sweep::{Buffers, Enough, Group};
 use crate::topology::{Hardware, Placement, Topology};
@@ -24,15 +24,6 @@ const COMPLETION: &str = "the receiver's: a repeat ends when its acknowledgement
      ends so; a relay's sample is its sender's own time until its send is acknowledged and its receive is complete. root_seconds is \
      the root's own time: in fan_in from its release of the senders until the last byte of all is in its buffers, in fan_out until \
      the last acknowledgement, each with half a round trip a window taken off";
-
-/// Where the measured buffers lie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Memory {
-    /// the host's own memory
-    Host,
-}
 
 /// Hosts of the job, and what they are made of.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -151,7 +142,7 @@ pub fn calibration(model: &Model) -> Result<Calibration, ExportError> {
         placement: topology.ranks.clone(),
         engine: header.engine,
         mover: settings.mover,
-        memory: Memory::Host,
+        memory: settings.memory,
         software,
         environment: header.environment.clone(),
         started: header.started.clone(),

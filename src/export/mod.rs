@@ -10,7 +10,7 @@ pub mod report;
 pub mod svg;
 mod taccl;
 
-pub use calibration::{Calibration, Hosts, Memory, calibration, read_calibration, write_calibration};
+pub use calibration::{Calibration, Hosts, calibration, read_calibration, write_calibration};
 pub use csv::{csv, write_csv};
 pub use deepspeed::{DeepSpeed, deepspeed, write_deepspeed};
 pub use file::ExportError;

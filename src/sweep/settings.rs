@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::sample::{MoverKind, Pattern};
+use crate::sample::{Memory, MoverKind, Pattern};
 
 /// Most timed repeats of a pair and size, and most untimed ones: the raw samples are kept, and one probe is one message.
 pub const MOST_REPEATS: u32 = 100_000;
@@ -93,6 +93,12 @@ pub struct SweepSettings {
     /// longest time for one probe, seconds; a probe that needs more becomes `timeout`, unless its ranks were seen to be so slow
     pub timeout: f64,
     pub mover: MoverKind,
+    #[serde(default, skip_serializing_if = "Memory::is_host")]
+    pub memory: Memory,
+    /// GPUs in the order of the ranks of a host, as CUDA numbers them or by UUID or PCI address; empty for the one of each rank's number
+    /// on its host
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<String>,
     #[serde(default)]
     pub buffers: Buffers,
     /// size of each rank's send and receive arena, bytes; 0 to choose by the cache
@@ -131,6 +137,8 @@ impl Default for SweepSettings {
             seed: 1,
             timeout: 10.0,
             mover: MoverKind::Memcpy,
+            memory: Memory::Host,
+            gpus: Vec::new(),
             buffers: Buffers::Rotate,
             arena: 0,
         }

@@ -99,7 +99,7 @@ impl<E: Together + Carrier> Agent<E> {
     pub fn load(&mut self, part: Part, mover: MoverKind) -> Option<String> {
         self.part = part;
         // Probes' buffers first: both may not fit.
-        let setup = Setup { mover: MoverKind::Memcpy, buffers: self.buffers, arena: 0, lanes: 0, seed: 0 };
+        let setup = Setup::host(MoverKind::Memcpy, self.buffers, 0, 0, 0);
         self.endpoint.prepare(&setup).and_then(|()| self.endpoint.load(&self.part, mover)).err().map(reason)
     }
 

@@ -33,7 +33,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::sample::{EngineKind, MoverKind};
+use crate::sample::{EngineKind, Memory, MoverKind};
 use crate::sweep::{Buffers, Probe};
 use crate::topology::Topology;
 use work::{Carried, Carry, Work};
@@ -42,6 +42,11 @@ use work::{Carried, Carry, Work};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
     pub mover: MoverKind,
+    pub memory: Memory,
+    /// as [`crate::sweep::SweepSettings::gpus`]
+    pub gpus: Vec<String>,
+    /// names the NCCL communicator that ranks meet in, 128 bytes made by rank 0; empty for movers without one
+    pub nccl: Vec<u8>,
     pub buffers: Buffers,
     /// bytes of the arena a rank sends from, and of each one that it receives into
     pub arena: u64,
@@ -55,6 +60,11 @@ impl Setup {
     /// Bytes of a rank's buffers.
     pub const fn memory(&self) -> u64 {
         self.arena.saturating_mul(1 + self.lanes as u64)
+    }
+
+    /// Ranks with so much memory of the host for each arena, which does not lie on GPUs.
+    pub const fn host(mover: MoverKind, buffers: Buffers, arena: u64, lanes: usize, seed: u64) -> Self {
+        Self { mover, memory: Memory::Host, gpus: Vec::new(), nccl: Vec::new(), buffers, arena, lanes, seed }
     }
 
     /// What a rank prepares that takes no part: no buffers.

@@ -7,7 +7,7 @@ mod tests;
 pub use field::{Field, PATTERN_LINES};
 
 use super::typing::Typing;
-use crate::sample::{MoverKind, Pattern};
+use crate::sample::{Memory, MoverKind, Pattern};
 use crate::sweep::{Buffers, Peers, SweepSettings, Transfer};
 use crate::units::{format_ranks, format_size, parse_ranks, parse_sizes, plain};
 
@@ -35,6 +35,8 @@ pub struct Form {
     isolated: bool,
     mover: usize,
     movers: Vec<MoverKind>,
+    memory: Memory,
+    gpus: Vec<String>,
     buffers: Buffers,
     arena: u64,
     transfers: Vec<Transfer>,
@@ -75,6 +77,8 @@ impl Form {
             isolated: settings.isolated,
             mover: movers.iter().position(|mover| *mover == settings.mover).unwrap_or(0),
             movers,
+            memory: settings.memory,
+            gpus: settings.gpus.clone(),
             buffers: settings.buffers,
             arena: settings.arena,
             transfers: settings.transfers.clone(),
@@ -241,6 +245,8 @@ impl Form {
             timeout: self.number(Field::Timeout, "seconds such as 10 or 0.5")?,
             seed: self.number(Field::Seed, "a whole number of at most 64 bits")?,
             mover: self.movers.get(self.mover).copied().unwrap_or(MoverKind::Memcpy),
+            memory: self.memory,
+            gpus: self.gpus.clone(),
             buffers: self.buffers,
             arena: self.arena,
         };

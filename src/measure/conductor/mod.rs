@@ -318,7 +318,8 @@ impl<'a> Conductor<'a> {
         let cache = topology.ranks.iter().map(|placement| placement.cache).max().unwrap_or(0);
         let arena = settings.arena_bytes(cache);
         let lanes = lanes(settings, topology);
-        let setup = Setup { mover: settings.mover, buffers: settings.buffers, arena, lanes, seed: settings.seed };
+        let SweepSettings { mover, memory, buffers, seed, .. } = *settings;
+        let setup = Setup { memory, gpus: settings.gpus.clone(), ..Setup::host(mover, buffers, arena, lanes, seed) };
         self.engine.prepare(&setup).map_err(|error| error.to_string())
     }
 

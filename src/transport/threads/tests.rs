@@ -16,7 +16,7 @@ use crate::transport::{
 const LIMIT: f64 = 60.0;
 
 fn setup(arena: u64, lanes: usize) -> Setup {
-    Setup { mover: MoverKind::Memcpy, buffers: Buffers::Rotate, arena, lanes, seed: 5 }
+    Setup::host(MoverKind::Memcpy, Buffers::Rotate, arena, lanes, 5)
 }
 
 fn pair(id: u64, pattern: Pattern, from: usize, to: usize) -> Order {

@@ -8,7 +8,7 @@ use toposcope::transport::{End, Order, ProbeReport, Repeat, Setup};
 pub const LANES: usize = 4;
 
 pub fn setup(mover: MoverKind, arena: u64, lanes: usize) -> Setup {
-    Setup { mover, buffers: Buffers::Rotate, arena, lanes, seed: 3 }
+    Setup::host(mover, Buffers::Rotate, arena, lanes, 3)
 }
 
 /// 3 repeats after 2 warm-ups, two messages outstanding.
