@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::codes::{Answer, INVALID_HANDLE, OUT_OF_MEMORY};
+use super::described::is_alive;
 
 const PAGE: usize = 4096;
 const MAGIC: u64 = 0x746f_706f_6475_6461;
@@ -148,7 +149,7 @@ impl Memory {
     /// Processes that have it open and live.
     pub fn openers(&self) -> Vec<u32> {
         let open = self.head().openers.iter().map(|slot| slot.load(Ordering::Acquire)).filter(|&pid| pid != 0);
-        open.filter(|pid| std::path::Path::new(&format!("/proc/{pid}")).exists()).collect()
+        open.filter(|&pid| is_alive(pid)).collect()
     }
 
     /// Nobody opens it any more.

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::cuda::Handle;
+use super::described::is_alive;
 use super::{Answer, INTERNAL_ERROR, INVALID_ARGUMENT, SYSTEM_ERROR};
 
 /// `ncclUniqueId`.
@@ -185,7 +186,7 @@ impl Board {
     pub fn is_gone(&self, rank: usize) -> bool {
         let rank = self.rank(rank);
         let pid = rank.pid.load(Ordering::Acquire);
-        rank.left.load(Ordering::Acquire) == 2 || (pid != 0 && !std::path::Path::new(&format!("/proc/{pid}")).exists())
+        rank.left.load(Ordering::Acquire) == 2 || (pid != 0 && !is_alive(pid))
     }
 }
 

@@ -300,9 +300,10 @@ pub fn forget(handle: usize) {
     lock(&COMMS).remove(&handle);
 }
 
-/// Communicators that were not destroyed.
-pub fn left() -> usize {
-    COMMS.try_lock().map_or(0, |comms| comms.len())
+/// Communicators that were not destroyed, and work that was not done.
+pub fn left() -> (usize, usize) {
+    let work = |comm: &Arc<Comm>| comm.running.count.try_lock().map_or(0, |count| *count);
+    COMMS.try_lock().map_or((0, 0), |comms| (comms.len(), comms.values().map(work).sum()))
 }
 
 /// How a call is to fail.
@@ -318,5 +319,5 @@ pub fn failure(call: &str) -> Option<Failure> {
         return Some(Failure::Late(None));
     }
     let code = NAMES.iter().position(|(name, _)| *name == fail.error).map_or(CUDA_ERROR, |at| at as Code);
-    Some(if fail.late { Failure::Late(Some(code)) } else { Failure::Now(code) })
+    Some(if fail.is_late() { Failure::Late(Some(code)) } else { Failure::Now(code) })
 }

@@ -56,9 +56,9 @@ pub static LEDGER: ledger::Ledger = ledger::Ledger::new("nccl");
 
 /// What is left when the process ends.
 extern "C" fn end() {
-    let left = comm::left();
+    let (left, work) = comm::left();
     if left > 0 {
-        LEDGER.violation(format!("leak: {left} communicator(s) at the end of the process"));
+        LEDGER.violation(format!("leak: {left} communicator(s) at the end of the process, with {work} piece(s) of work under way"));
     }
     LEDGER.close();
 }

@@ -18,6 +18,7 @@ pub enum Op {
     Send {
         to: usize,
         turn: u64,
+        at: usize,
         slot: Slot,
         posted: bool,
     },
@@ -91,10 +92,11 @@ impl Task {
     /// Memory that it touches here.
     pub fn pieces(&self) -> Vec<[usize; 2]> {
         let piece = |op: &Op| match *op {
+            Op::Send { at, slot, .. } => vec![[at, slot.bytes as usize]],
             Op::Receive { at, bytes, fold: false, .. } => vec![[at, bytes as usize]],
             Op::Put { from, bytes, .. } => vec![[from, bytes as usize]],
             Op::Copy { from, to, bytes } | Op::Folded { from, to, bytes, .. } => vec![[from, bytes as usize], [to, bytes as usize]],
-            Op::Send { .. } | Op::Receive { .. } | Op::Signal { .. } | Op::Wait { .. } | Op::Hang { .. } => Vec::new(),
+            Op::Receive { .. } | Op::Signal { .. } | Op::Wait { .. } | Op::Hang { .. } => Vec::new(),
         };
         self.ops.iter().flat_map(piece).filter(|piece| piece[1] > 0).collect()
     }
@@ -169,7 +171,7 @@ impl Task {
         let comm = Arc::clone(&self.comm);
         match op {
             Op::Hang { why } => why.take().map_or(Ok(Step::Not), Err),
-            Op::Send { to, turn, slot, posted } => {
+            Op::Send { to, turn, slot, posted, .. } => {
                 let pair = comm.board.pair(comm.rank, *to);
                 let taken = pair.taken.load(Ordering::Acquire);
                 if *posted {

@@ -33,7 +33,7 @@ fn send(comm: &Comm, to: usize, at: usize, bytes: u64, kind: u32, of: Of) -> Ans
     comm.way(comm.rank, to);
     let (handle, offset) = if bytes == 0 { (cuda::Handle([0; 64]), 0) } else { cuda::share(at)? };
     let slot = Slot { handle, offset: offset as u64, bytes, kind, of: of as u32 };
-    Ok(Op::Send { to, turn: turn(comm, to, true), slot, posted: false })
+    Ok(Op::Send { to, turn: turn(comm, to, true), at, slot, posted: false })
 }
 
 fn receive(comm: &Comm, from: usize, at: usize, (bytes, kind): (u64, u32), of: Of, fold: bool) -> Op {

@@ -15,12 +15,14 @@ use super::{Answer, Code, IN_PROGRESS, INVALID_ARGUMENT, INVALID_USAGE, LEDGER, 
 thread_local! {
     /// how the call under way is to fail once its stream gets to it
     static LATE: Cell<Option<Option<Code>>> = const { Cell::new(None) };
-    static GROUP: RefCell<Group> = const { RefCell::new(Group { depth: 0, work: Vec::new(), settling: Vec::new() }) };
+    static GROUP: RefCell<Group> = const { RefCell::new(Group { depth: 0, error: None, work: Vec::new(), settling: Vec::new() }) };
 }
 
 /// What is put off until the outermost group ends.
 struct Group {
     depth: u32,
+    /// of a call in it, which the whole group fails with
+    error: Option<Code>,
     work: Vec<(usize, Arc<Comm>, Op)>,
     settling: Vec<Arc<Comm>>,
 }
@@ -44,6 +46,11 @@ fn call(name: &'static str, answer: impl FnOnce() -> Answer<Code>) -> Code {
         Ok(code) => code,
         Err(code) => {
             LEDGER.failed(name);
+            GROUP.with_borrow_mut(|group| {
+                if group.depth > 0 {
+                    group.error.get_or_insert(code);
+                }
+            });
             code
         }
     }
@@ -66,6 +73,9 @@ fn add(comm: &Arc<Comm>, stream: usize, ops: impl FnOnce() -> Answer<Vec<Op>>) -
 /// Give the streams what the group has.
 fn launch() -> Answer<Code> {
     let (work, settling) = GROUP.with_borrow_mut(|group| (std::mem::take(&mut group.work), std::mem::take(&mut group.settling)));
+    if let Some(code) = GROUP.with_borrow_mut(|group| group.error.take()) {
+        return Err(code);
+    }
     for comm in settling {
         comm.settle()?;
     }
