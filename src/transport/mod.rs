@@ -7,6 +7,8 @@
 mod agent;
 mod collect;
 mod copies;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 mod endpoint;
 mod flow;
 pub mod group;
