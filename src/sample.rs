@@ -94,7 +94,7 @@ impl MoverKind {
 }
 
 /// Movers of the `mpi` engine, also for those who look at a job without being able to start one.
-pub const MPI_MOVERS: &[MoverKind] = &[MoverKind::MpiSendrecv, MoverKind::MpiPut];
+pub const MPI_MOVERS: &[MoverKind] = &[MoverKind::MpiSendrecv, MoverKind::MpiPut, MoverKind::CudaIpcPull, MoverKind::CudaIpcPush];
 
 /// Where the measured buffers lie.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -25,7 +25,7 @@ mod timed;
 mod together;
 pub mod work;
 
-pub use agent::{Agent, ToAgent, ToRoot};
+pub use agent::{Agent, ToAgent, ToRoot, Unready};
 pub use collect::Collector;
 pub use endpoint::{Endpoint, News, Stop, Together, Window};
 pub use flow::Flow;
@@ -40,6 +40,24 @@ use crate::sweep::{Buffers, Probe};
 use crate::topology::Topology;
 use work::{Carried, Carry, Work};
 
+/// A rank's end as its agent has it: its bytes may lie on a GPU.
+#[cfg(feature = "cuda")]
+pub(crate) type Rank<C> = cuda::Device<C>;
+#[cfg(not(feature = "cuda"))]
+pub(crate) type Rank<C> = C;
+
+/// The end of a rank whose words an engine carries.
+#[cfg(feature = "cuda")]
+pub(crate) fn rank<C: cuda::Control>(control: C) -> Rank<C> {
+    cuda::Device::new(control)
+}
+
+/// As it is.
+#[cfg(not(feature = "cuda"))]
+pub(crate) fn rank<C: Together>(control: C) -> Rank<C> {
+    control
+}
+
 /// What every rank prepares before the first probe of a sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
@@ -47,6 +65,8 @@ pub struct Setup {
     pub memory: Memory,
     /// as [`crate::sweep::SweepSettings::gpus`]
     pub gpus: Vec<String>,
+    /// host of each rank of the job, by the engine's own numbers; engines fill it in
+    pub nodes: Vec<usize>,
     /// names the NCCL communicator that ranks meet in, 128 bytes made by rank 0; empty for movers without one
     pub nccl: Vec<u8>,
     pub buffers: Buffers,
@@ -66,7 +86,7 @@ impl Setup {
 
     /// Ranks with so much memory of the host for each arena, which does not lie on GPUs.
     pub const fn host(mover: MoverKind, buffers: Buffers, arena: u64, lanes: usize, seed: u64) -> Self {
-        Self { mover, memory: Memory::Host, gpus: Vec::new(), nccl: Vec::new(), buffers, arena, lanes, seed }
+        Self { mover, memory: Memory::Host, gpus: Vec::new(), nodes: Vec::new(), nccl: Vec::new(), buffers, arena, lanes, seed }
     }
 
     /// What a rank prepares that takes no part: no buffers.
@@ -166,6 +186,9 @@ pub enum TransportError {
     /// buffers could not be had
     #[error("rank {rank} could not allocate {bytes} bytes for its buffers: {reason}; try smaller --sizes, --window or --widths")]
     Memory { rank: usize, bytes: u64, reason: String },
+    /// a rank cannot take part in a sweep that is set up so
+    #[error("rank {rank}: {reason}")]
+    Unready { rank: usize, reason: String },
     /// a collective step is impossible since a rank is lost
     #[error("{what} needs every rank, but rank {rank} is lost; start the job again")]
     Lost { what: &'static str, rank: usize },

@@ -30,10 +30,16 @@ pub enum CudaError {
 impl CudaError {
     /// `CUDA_ERROR_OUT_OF_MEMORY`.
     pub const fn is_out_of_memory(&self) -> bool {
-        matches!(self, Self::Refused { code: 2, .. })
+        matches!(self, Self::Refused { code: OUT_OF_MEMORY, .. })
+    }
+
+    /// The same, found beforehand.
+    pub fn out_of_memory() -> Self {
+        Self::Refused { call: "cuMemGetInfo", code: OUT_OF_MEMORY, name: "less free than asked for".to_owned() }
     }
 }
 
+const OUT_OF_MEMORY: Code = 2;
 /// `CUDA_ERROR_NOT_READY`: work is still under way.
 pub(super) const NOT_READY: Code = 600;
 /// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`.

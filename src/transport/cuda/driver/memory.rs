@@ -58,11 +58,8 @@ impl Buffer {
         Ok(Self { gpu: Arc::clone(gpu), start, length, context: gpu.context, kind: Kind::Mapped })
     }
 
-    /// A buffer of another thread of this process by its [`Buffer::address`], and the number of the GPU that it lies on.
-    ///
-    /// # Safety
-    /// The other thread keeps it until this is dropped.
-    pub unsafe fn lent(gpu: &Arc<Gpu>, (start, context): (u64, usize), length: usize) -> Self {
+    /// A buffer of another thread of this process by its [`Buffer::address`]. That thread keeps it until no work of `gpu` uses it.
+    pub fn lent(gpu: &Arc<Gpu>, (start, context): (u64, usize), length: usize) -> Self {
         let context = std::ptr::with_exposed_provenance_mut(context);
         Self { gpu: Arc::clone(gpu), start, length, context, kind: Kind::Lent }
     }
@@ -99,6 +96,13 @@ impl Buffer {
         } else {
             Err(CudaError::Outside { at, length, size: self.length })
         }
+    }
+}
+
+impl Buffer {
+    /// Never give it back: others may still use it.
+    pub fn leak(mut self) {
+        self.start = 0;
     }
 }
 
