@@ -7,6 +7,8 @@ mod closed_loop;
 mod diagnoses;
 mod engine;
 mod executions;
+#[cfg(feature = "cuda")]
+mod gpu;
 mod imports;
 #[cfg(feature = "mpi")]
 mod jobs;

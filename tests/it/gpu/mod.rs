@@ -1,0 +1,3 @@
+//! Device memory without a GPU: stand-ins for CUDA's driver and NCCL, and what the program does with them.
+
+pub mod stand_in;
