@@ -115,7 +115,8 @@ impl<E: Together> Agent<E> {
     pub fn obey(&mut self, order: &Order) -> ProbeReport {
         let outcome = timed::run(&mut self.endpoint, order, self.buffers);
         let end = end_of(&outcome, order, super::Endpoint::rank(&self.endpoint));
-        ProbeReport { probe: order.probe.id, repeats: outcome.repeats, root_seconds: outcome.root_seconds, end }
+        let ways = self.endpoint.ways(&order.probe);
+        ProbeReport { probe: order.probe.id, repeats: outcome.repeats, root_seconds: outcome.root_seconds, ways, end }
     }
 }
 

@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use super::{Flow, Setup, TransportError};
+use super::{Flow, Setup, TransportError, Way};
 use crate::sweep::Probe;
 
 /// Why a rank gave up in the middle of a probe.
@@ -75,6 +75,10 @@ pub trait Endpoint {
     fn clear(&mut self, lane: usize, window: Window);
     /// Compare a receive arena, where this window landed, with what `from` sent; the first wrong offset within a message.
     fn verify(&mut self, from: usize, lane: usize, window: Window) -> Result<(), String>;
+    /// How this rank's sends of a probe that has ended went, where the mover tells it.
+    fn ways(&mut self, _probe: &Probe) -> Vec<Way> {
+        Vec::new()
+    }
     /// The probe is over: what has gone wrong meanwhile without a call that said so.
     fn end(&mut self) -> Result<(), Stop> {
         Ok(())

@@ -153,7 +153,25 @@ pub struct ProbeReport {
     /// window is taken off.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub root_seconds: Vec<f64>,
+    /// of transfers whose mover tells it
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ways: Vec<Way>,
     pub end: End,
+}
+
+/// How the bytes of a transfer went, as the library that moved them says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Way {
+    /// which of the probe's transfers
+    pub flow: u32,
+    pub via: String,
+}
+
+impl ProbeReport {
+    /// Of a probe that came to nothing, or of which nothing has come yet.
+    pub const fn nothing(probe: u64, end: End) -> Self {
+        Self { probe, repeats: Vec::new(), root_seconds: Vec::new(), ways: Vec::new(), end }
+    }
 }
 
 /// What an engine tells rank 0 between probes.

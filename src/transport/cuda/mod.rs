@@ -8,6 +8,7 @@ pub mod driver;
 mod endpoint;
 mod lane;
 mod meet;
+pub mod nccl;
 mod prepare;
 mod several;
 mod side;
