@@ -94,7 +94,7 @@ impl MoverKind {
 }
 
 /// Movers of the `mpi` engine, also for those who look at a job without being able to start one.
-pub const MPI_MOVERS: &[MoverKind] = &[MoverKind::MpiSendrecv, MoverKind::MpiPut];
+pub const MPI_MOVERS: &[MoverKind] = &[MoverKind::MpiSendrecv, MoverKind::MpiPut, MoverKind::CudaIpcPull, MoverKind::CudaIpcPush];
 
 /// Where the measured buffers lie.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -227,6 +227,9 @@ pub struct Sample {
     /// relay: how its sent bytes went
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_path: Option<PathClass>,
+    /// how the bytes went, where the library that moved them tells it (NCCL: `P2P/CUMEM`, `SHM/direct/direct`, `NET/IB/0/GDRDMA`)
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
     /// true when no other probe of the job ran at the same time
     pub isolated: bool,
     /// first use, discarded by rule (the first repeats of each probe); in no statistic
@@ -273,6 +276,7 @@ impl Sample {
             path,
             receive_path: None,
             send_path: None,
+            via: None,
             isolated: true,
             warmup: false,
             outlier: false,

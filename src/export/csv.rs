@@ -10,11 +10,12 @@ use crate::topology::{Efficiency, Router};
 use crate::units::{format_ranks, plain};
 
 /// Number of [`HEADER`]'s columns.
-const COLUMNS: usize = 31;
+const COLUMNS: usize = 32;
 
 /// Columns, with their units. Times are of one message; `n`, states and summaries are of the newest take. The last ones say to
 /// which fan, relay or set of a pattern file a transfer belongs; of a fan also the root's time for all its peers' messages. Then,
-/// where a host told what it is made of, the path as nvidia-smi labels it, and what it should give to this pair alone.
+/// where a host told what it is made of, the path as nvidia-smi labels it, and what it should give to this pair alone; how the bytes
+/// went, where the mover told it.
 const HEADER: [&str; COLUMNS] = [
     "pattern",
     "from",
@@ -47,6 +48,7 @@ const HEADER: [&str; COLUMNS] = [
     "root_median_s",
     "path_class",
     "expected_bytes_per_second",
+    "via",
 ];
 
 /// One row for each pattern, sender, receiver and size that has a sample, and for each transfer of a fan, relay or set (RFC
@@ -110,6 +112,16 @@ fn row_of_transfer(facts: &Facts<'_>, group: &Group, size: &GroupSize, from: usi
     row(facts, &sample, &shots, f64::NAN, median(&mut size.root_times()))
 }
 
+/// Each text once, in order.
+fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    texts.fold(Vec::new(), |mut all, text| {
+        if !all.contains(&text) {
+            all.push(text);
+        }
+        all
+    })
+}
+
 /// Which of two states to tell.
 const fn severity(status: Status) -> u8 {
     match status {
@@ -135,12 +147,8 @@ fn row(facts: &Facts<'_>, sample: &Sample, shots: &[&Shot], asymmetry: f64, root
     let least = times.iter().copied().fold(f64::NAN, f64::min);
     let middle = median(&mut times);
     let bytes = sample.bytes as f64;
-    let reasons: Vec<&str> = shots.iter().filter_map(|shot| shot.reason.as_deref()).fold(Vec::new(), |mut all, reason| {
-        if !all.contains(&reason) {
-            all.push(reason);
-        }
-        all
-    });
+    let reasons: Vec<&str> = distinct(shots.iter().filter_map(|shot| shot.reason()));
+    let ways = distinct(shots.iter().filter_map(|shot| shot.via()));
     let optional = |value: Option<usize>| value.map_or_else(String::new, |value| value.to_string());
     [
         sample.pattern.name().to_owned(),
@@ -174,6 +182,7 @@ fn row(facts: &Facts<'_>, sample: &Sample, shots: &[&Shot], asymmetry: f64, root
         number(root),
         label.map_or_else(String::new, |label| label.to_string()),
         number(expected.unwrap_or(f64::NAN)),
+        ways.join("; "),
     ]
 }
 

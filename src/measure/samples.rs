@@ -4,6 +4,7 @@ use crate::sample::{Pattern, Sample, Status};
 use crate::sweep::{Group, Probe, Target};
 use crate::topology::Topology;
 use crate::transport::{End, ProbeReport, Repeat};
+use crate::units::plain;
 
 /// A state for every repeat of every transfer of a probe: those that were timed, and for the rest how the probe ended.
 /// Warm-ups, where they were timed, come first.
@@ -23,7 +24,8 @@ pub(super) fn of_report(probe: &Probe, topology: &Topology, report: &ProbeReport
     for (flow, (from, to)) in (0_u32..).zip(probe.flows()) {
         let own = &repeats[repeats.partition_point(|repeat| repeat.flow < flow)..repeats.partition_point(|repeat| repeat.flow <= flow)];
         let (warmups, own) = own.split_at(own.partition_point(|repeat| repeat.warmup));
-        let blank = labelled(probe, topology, &senders, from, to);
+        let via = report.ways.iter().find(|way| way.flow == flow).map(|way| plain(&way.via));
+        let blank = Sample { via, ..labelled(probe, topology, &senders, from, to) };
         let timed = |repeat: &Repeat| Sample {
             messages: repeat.messages,
             seconds: Some(repeat.seconds),
@@ -95,7 +97,7 @@ mod tests {
     fn statuses(done: u32, end: End) -> Vec<Status> {
         let probe = Probe { first_repeat: 2, ..Probe::pair(0, Cell { pattern: Pattern::Peer, from: 0, to: 1 }, 8, 3) };
         let one = |repeat| Repeat { flow: 0, repeat, warmup: false, messages: 1, seconds: 1e-3, ack_seconds: 0.0 };
-        let report = ProbeReport { probe: 0, repeats: (0..done).map(one).collect(), root_seconds: Vec::new(), end };
+        let report = ProbeReport { repeats: (0..done).map(one).collect(), ..ProbeReport::nothing(0, end) };
         let samples = of_report(&probe, &Topology::default(), &report);
         assert_eq!(samples.iter().map(|sample| sample.repeat).collect::<Vec<_>>(), [2, 3, 4]);
         assert!(samples.iter().all(|sample| (sample.status == Status::Ok) == sample.reason.is_none()));

@@ -10,7 +10,8 @@ pub struct Shot {
     /// all messages, seconds; NaN unless timed
     seconds: f64,
     ack_seconds: f64,
-    pub reason: Option<Box<str>>,
+    /// what few samples have
+    words: Option<Box<Words>>,
     pub repeat: u32,
     pub take: u32,
     pub messages: u32,
@@ -22,8 +23,16 @@ pub struct Shot {
     pub status: Status,
 }
 
+/// What is told of a sample in words.
+#[derive(Debug, Clone, PartialEq)]
+struct Words {
+    reason: Option<Box<str>>,
+    via: Option<Box<str>>,
+}
+
 impl Shot {
     pub(super) fn of(sample: &Sample) -> Self {
+        let [reason, via] = [&sample.reason, &sample.via].map(|words| words.as_deref().map(Into::into));
         Self {
             repeat: sample.repeat,
             take: sample.take,
@@ -34,7 +43,7 @@ impl Shot {
             warmup: sample.warmup,
             outlier: false,
             status: sample.status,
-            reason: sample.reason.as_deref().map(Into::into),
+            words: (reason.is_some() || via.is_some()).then(|| Box::new(Words { reason, via })),
         }
     }
 
@@ -46,6 +55,16 @@ impl Shot {
     /// What was taken off for acknowledgements, seconds; `None` unless timed.
     pub fn ack_seconds(&self) -> Option<f64> {
         Some(self.ack_seconds).filter(|seconds| !seconds.is_nan())
+    }
+
+    /// Why it is not good.
+    pub fn reason(&self) -> Option<&str> {
+        self.words.as_ref()?.reason.as_deref()
+    }
+
+    /// How its bytes went, where the mover told it ([`Sample::via`]).
+    pub fn via(&self) -> Option<&str> {
+        self.words.as_ref()?.via.as_deref()
     }
 
     /// Seconds of one message, of a good sample that is no warm-up.
@@ -65,7 +84,8 @@ impl Shot {
             warmup: self.warmup,
             outlier: self.outlier,
             status: self.status,
-            reason: self.reason.as_deref().map(str::to_owned),
+            reason: self.reason().map(str::to_owned),
+            via: self.via().map(str::to_owned),
             ..blank
         }
     }

@@ -1,7 +1,7 @@
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::{Group, SweepSettings, Work};
-use crate::sample::Pattern;
+use crate::sample::{Memory, Pattern};
 use crate::topology::{PathClass, Topology};
 use crate::units::format_size;
 
@@ -16,7 +16,7 @@ pub struct Estimate {
     pub seconds: f64,
     /// buffer memory of each rank, bytes
     pub memory_per_rank: u64,
-    /// the host that has least to spare, the memory that its ranks want and what is available there, bytes
+    /// the host, or the GPU, that has least to spare, the memory that its ranks want and what is available there, bytes
     pub tightest: Option<(String, u64, u64)>,
     /// what would fit there, when this does not
     advice: String,
@@ -120,13 +120,25 @@ fn lanes_of(work: &Work) -> u64 {
     work.groups().map(into).max().unwrap_or(1).max(1) as u64
 }
 
-/// Memory of the hosts: shared by their ranks.
+/// GPUs that ranks are known to be bound to, ranks on each, and its bytes, which are all that is known before it is asked.
+fn gpus(topology: &Topology, work: &Work) -> Vec<(String, u64, u64)> {
+    let mut found: BTreeMap<(&str, usize), (String, u64, u64)> = BTreeMap::new();
+    for placement in work.ranks().iter().filter_map(|&rank| topology.ranks.get(rank)) {
+        let host = topology.hardware.iter().find(|hardware| hardware.host == placement.host);
+        let Some((number, gpu)) = placement.gpu.and_then(|number| Some((number, host?.gpus.get(number)?))) else { continue };
+        let name = || (format!("GPU {} of {}", gpu.index, placement.host), 0, if gpu.memory > 0 { gpu.memory } else { u64::MAX });
+        found.entry((&placement.host, number)).or_insert_with(name).1 += 1;
+    }
+    found.into_values().collect()
+}
+
+/// Memory of the hosts, or of GPUs: shared by their ranks.
 struct Room {
     /// last-level cache, bytes
     cache: u64,
     /// bytes of one arena
     arena: u64,
-    /// host, ranks that are measured there, bytes available
+    /// host or GPU, ranks that are measured there, bytes available
     hosts: Vec<(String, u64, u64)>,
 }
 
@@ -143,12 +155,15 @@ impl Room {
                 hosts[node].1 += 1;
             }
         }
+        if settings.memory == Memory::Cuda {
+            hosts = gpus(topology, work);
+        }
         hosts.retain(|&(_, ranks, _)| ranks > 0);
         let cache = topology.ranks.iter().map(|placement| placement.cache).max().unwrap_or(0);
         Self { cache, arena: settings.arena_bytes(cache), hosts }
     }
 
-    /// The host with least to spare, what its ranks want and what it has.
+    /// The host, or the GPU, with least to spare, what its ranks want and what it has.
     fn tightest(&self, lanes: u64) -> Option<(String, u64, u64)> {
         let wanted = |ranks: u64| self.arena.saturating_mul(1 + lanes).saturating_mul(ranks);
         let all = self.hosts.iter().map(|(host, ranks, available)| (host.clone(), wanted(*ranks), *available));
@@ -182,7 +197,7 @@ impl Room {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::Placement;
+    use crate::topology::{Hardware, Placement};
 
     fn two_hosts() -> Topology {
         let place = |rank: usize, host: &str| Placement {
@@ -216,6 +231,20 @@ mod tests {
         let told = estimate(&settings, &two_hosts(), |_| 1e9);
         assert_eq!(told.does_not_fit(), Some(("a", 1 << 30, 1 << 30)));
         assert_eq!(told.advice(), "sizes up to 1 MiB would fit");
+    }
+
+    #[test]
+    fn buffers_on_gpus_are_held_against_the_gpus_and_not_the_host() {
+        let settings = SweepSettings { sizes: vec![1 << 20], memory: Memory::Cuda, ..SweepSettings::default() };
+        let mut topology = two_hosts();
+        assert_eq!(estimate(&settings, &topology, |_| 1e9).tightest, None, "nobody is bound to one");
+        let gpu = |index, memory| crate::topology::hardware::Gpu { index, memory, ..Default::default() };
+        topology.hardware = vec![Hardware { host: "a".to_owned(), gpus: vec![gpu(0, 80 << 30), gpu(1, 512 << 20)], ..Hardware::default() }];
+        for rank in 0..2 {
+            topology.ranks[rank].gpu = Some(rank);
+        }
+        let told = estimate(&settings, &topology, |_| 1e9);
+        assert_eq!(told.does_not_fit(), Some(("GPU 1 of a", 512 << 20, 512 << 20)), "two arenas of 256 MiB");
     }
 
     #[test]

@@ -5,6 +5,10 @@ use crate::sample::{Memory, MoverKind, Pattern};
 /// Most timed repeats of a pair and size, and most untimed ones: the raw samples are kept, and one probe is one message.
 pub const MOST_REPEATS: u32 = 100_000;
 
+/// Arena on a GPU: twice the largest L2 cache of any (B200: 126 MiB), since no cache of the host tells anything of those. A rank says so
+/// when it gets ready where its GPU's is larger than its arena.
+const DEVICE_ARENA: u64 = 256 << 20;
+
 /// Fewest repeats that have a 95 % interval of their median.
 pub const FEWEST: u32 = 6;
 /// Targets from which on each gets the fewest repeats: their number tells more than a better interval, and all samples are kept.
@@ -185,12 +189,14 @@ impl SweepSettings {
 
     /// Bytes of each arena (a rank has two: one it sends from, one it receives into).
     ///
-    /// `cache` is the last-level cache in bytes, or 0 if unknown. Never smaller than one window of the largest size.
+    /// `cache` is the host's last-level cache in bytes, or 0 if unknown; of buffers on GPUs it says nothing. Never smaller than one window
+    /// of the largest size.
     pub fn arena_bytes(&self, cache: u64) -> u64 {
         let largest = self.sizes.iter().max().copied().unwrap_or(0).checked_next_multiple_of(64).unwrap_or(u64::MAX);
         let window = largest.saturating_mul(u64::from(self.window));
         let cold = match (self.buffers, self.arena) {
             (Buffers::Reuse, _) => 0,
+            (Buffers::Rotate, 0) if self.memory == Memory::Cuda => DEVICE_ARENA,
             (Buffers::Rotate, 0) => {
                 if cache == 0 {
                     64 << 20
@@ -213,6 +219,7 @@ mod tests {
         let mut settings = SweepSettings { sizes: vec![4096, 1 << 20], window: 4, ..SweepSettings::default() };
         assert_eq!(settings.arena_bytes(32 << 20), 32 << 20);
         assert_eq!(settings.arena_bytes(0), 64 << 20);
+        assert_eq!(SweepSettings { memory: Memory::Cuda, ..settings.clone() }.arena_bytes(32 << 20), 256 << 20);
         settings.buffers = Buffers::Reuse;
         assert_eq!(settings.arena_bytes(32 << 20), 4 << 20);
         settings.sizes = vec![1 << 30];

@@ -44,7 +44,7 @@ pub enum ToRoot {
     /// ready for a sweep, or why not
     Ready {
         rank: usize,
-        error: Option<String>,
+        error: Option<Unready>,
     },
     Done {
         rank: usize,
@@ -59,6 +59,22 @@ pub enum ToRoot {
         rank: usize,
         lines: Vec<String>,
     },
+}
+
+/// Why a rank is not ready.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unready {
+    pub reason: String,
+    /// its buffers could not be had
+    pub memory: bool,
+}
+
+impl Unready {
+    /// As the engine tells it.
+    pub fn of(self, rank: usize, bytes: u64) -> TransportError {
+        let Self { reason, memory } = self;
+        if memory { TransportError::Memory { rank, bytes, reason } } else { TransportError::Unready { rank, reason } }
+    }
 }
 
 /// What a rank does with an order, whatever the engine.
@@ -81,26 +97,36 @@ impl<E: Together> Agent<E> {
     }
 
     /// Get ready for a sweep; collective. The reason why not.
-    pub fn prepare(&mut self, setup: &Setup) -> Option<String> {
+    pub fn prepare(&mut self, setup: &Setup) -> Option<Unready> {
         self.buffers = setup.buffers;
-        self.endpoint.prepare(setup).err().map(reason)
+        if cfg!(not(feature = "cuda")) && !setup.memory.is_host() {
+            let reason = "this build measures no memory of GPUs; build it with the feature cuda, which is on by default".to_owned();
+            return Some(Unready { reason, memory: false });
+        }
+        self.endpoint.prepare(setup).err().map(unready)
+    }
+
+    /// Lines for the log.
+    pub fn told(&mut self) -> Vec<String> {
+        self.endpoint.told()
     }
 
     /// This rank's side of a probe. Senders bring the repeats, receivers the check of the payload, a fan's root its own times.
     pub fn obey(&mut self, order: &Order) -> ProbeReport {
         let outcome = timed::run(&mut self.endpoint, order, self.buffers);
         let end = end_of(&outcome, order, super::Endpoint::rank(&self.endpoint));
-        ProbeReport { probe: order.probe.id, repeats: outcome.repeats, root_seconds: outcome.root_seconds, end }
+        let ways = self.endpoint.ways(&order.probe);
+        ProbeReport { probe: order.probe.id, repeats: outcome.repeats, root_seconds: outcome.root_seconds, ways, end }
     }
 }
 
 impl<E: Together + Carrier> Agent<E> {
     /// Get ready for a work; collective. The reason why not.
-    pub fn load(&mut self, part: Part, mover: MoverKind) -> Option<String> {
+    pub fn load(&mut self, part: Part, mover: MoverKind) -> Option<Unready> {
         self.part = part;
         // Probes' buffers first: both may not fit.
         let setup = Setup::host(MoverKind::Memcpy, self.buffers, 0, 0, 0);
-        self.endpoint.prepare(&setup).and_then(|()| self.endpoint.load(&self.part, mover)).err().map(reason)
+        self.endpoint.prepare(&setup).and_then(|()| self.endpoint.load(&self.part, mover)).err().map(unready)
     }
 
     /// True if this rank has no part in the work that was loaded.
@@ -116,10 +142,11 @@ impl<E: Together + Carrier> Agent<E> {
 }
 
 /// Rank and bytes are told by the engine.
-fn reason(error: TransportError) -> String {
+fn unready(error: TransportError) -> Unready {
     match error {
-        TransportError::Memory { reason, .. } => reason,
-        other => other.to_string(),
+        TransportError::Memory { reason, .. } => Unready { reason, memory: true },
+        TransportError::Unready { reason, .. } => Unready { reason, memory: false },
+        other => Unready { reason: other.to_string(), memory: false },
     }
 }
 

@@ -27,7 +27,7 @@ impl Collector {
         self.pending.push(Pending {
             waiting: order.probe.ranks().into_iter().collect(),
             overdue: Instant::now() + Duration::from_secs_f64(order.timeout) + Self::GRACE,
-            merged: ProbeReport { probe: order.probe.id, repeats: Vec::new(), root_seconds: Vec::new(), end: End::Complete },
+            merged: ProbeReport::nothing(order.probe.id, End::Complete),
             order: order.clone(),
         });
     }
@@ -54,6 +54,7 @@ impl Collector {
         }
         pending.merged.repeats.extend(report.repeats);
         pending.merged.root_seconds.extend(report.root_seconds);
+        pending.merged.ways.extend(report.ways);
         if worse(&report.end) > worse(&pending.merged.end) {
             pending.merged.end = report.end;
         }
@@ -102,7 +103,7 @@ mod tests {
 
     fn report(probe: u64, repeats: usize, end: End) -> ProbeReport {
         let one = Repeat { flow: 0, repeat: 0, warmup: false, messages: 1, seconds: 1.0, ack_seconds: 0.0 };
-        ProbeReport { probe, repeats: vec![one; repeats], root_seconds: Vec::new(), end }
+        ProbeReport { repeats: vec![one; repeats], ..ProbeReport::nothing(probe, end) }
     }
 
     #[test]

@@ -1,6 +1,6 @@
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::{Flow, Setup, TransportError};
+use super::{Flow, Setup, TransportError, Way};
 use crate::sweep::Probe;
 
 /// Why a rank gave up in the middle of a probe.
@@ -38,7 +38,7 @@ impl Window {
 }
 
 /// What one rank can do: the part of a mover that both sides of a probe run. Everything here may be inside a timed
-/// region, but for `prepare`, `begin`, `clear` and `verify`.
+/// region, but for `prepare`, `told`, `begin`, `clear`, `verify`, `end`, `disturbed` and `close`.
 ///
 /// `notify` and `await_notice` carry one word each way and are ordered with the messages between the same two ranks.
 pub trait Endpoint {
@@ -48,8 +48,13 @@ pub trait Endpoint {
     fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError>;
     /// Bytes of each arena as prepared.
     fn arena(&self) -> usize;
-    /// A probe begins; whatever is still under way from one that was given up must not be taken for its messages.
-    fn begin(&mut self, probe: &Probe);
+    /// Lines for whoever reads the log, that have come up since they were last asked for.
+    fn told(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+    /// A probe begins; whatever is still under way from one that was given up must not be taken for its messages. Fails where it can
+    /// be seen beforehand that nothing can come of it, on all ranks that it takes if possible.
+    fn begin(&mut self, probe: &Probe) -> Result<(), Stop>;
     /// Send one word, below [`Together::WORDS`].
     fn notify(&mut self, to: usize, word: u64, deadline: Instant) -> Result<(), Stop>;
     /// Receive one word.
@@ -60,10 +65,30 @@ pub trait Endpoint {
     fn receive(&mut self, from: usize, window: Window, deadline: Instant) -> Result<(), Stop>;
     /// Copy a window of messages from this rank's send arena into its receive arena.
     fn copy(&mut self, window: Window, deadline: Instant) -> Result<(), Stop>;
+    /// What the last window took of the transfer with this number in the probe, by the clock of what moved it, as far as this rank
+    /// knows. `None`: the host's clock tells. Known by the time that the window is sent, received, copied, or told of as news; a
+    /// receiver tells the sender.
+    fn clocked(&self, _flow: usize) -> Option<Duration> {
+        None
+    }
     /// Overwrite a receive arena where this window lands.
     fn clear(&mut self, lane: usize, window: Window);
     /// Compare a receive arena, where this window landed, with what `from` sent; the first wrong offset within a message.
     fn verify(&mut self, from: usize, lane: usize, window: Window) -> Result<(), String>;
+    /// How this rank's sends of a probe that has ended went, where the mover tells it.
+    fn ways(&mut self, _probe: &Probe) -> Vec<Way> {
+        Vec::new()
+    }
+    /// The probe is over: what has gone wrong meanwhile without a call that said so.
+    fn end(&mut self) -> Result<(), Stop> {
+        Ok(())
+    }
+    /// True when a transfer that was given up may still be under way.
+    fn disturbed(&mut self) -> bool {
+        false
+    }
+    /// Give back what only all ranks together can; collective, before the job's end.
+    fn close(&mut self) {}
 }
 
 /// What has happened to the transfers that run at the same time.

@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn orders_go_out_in_the_jobs_numbers_and_reports_come_back_in_the_groups() {
-        let end = |end| Report::Probe(ProbeReport { probe: 4, repeats: Vec::new(), root_seconds: Vec::new(), end });
+        let end = |end| Report::Probe(ProbeReport::nothing(4, end));
         let lost = |rank| Report::Lost { rank, reason: "no answer".to_owned() };
         let log = |rank| Report::Log { rank, line: "a line".to_owned() };
         let hardware = (0..6).map(|rank| Hardware { host: format!("h{rank}"), ..Hardware::default() });

@@ -40,21 +40,14 @@ pub fn cuda_driver() -> Library {
     }
 }
 
-/// NCCL: its version.
+/// NCCL: its version, and what it lacks of what movers need.
 #[cfg(feature = "cuda")]
 pub fn nccl() -> Library {
-    use cudarc::nccl::{result, sys};
-    // SAFETY: loads libnccl and runs its initialisers. Asked first, since the call below panics without the library.
-    #[allow(unsafe_code, reason = "loading a library runs its code")]
-    let present = unsafe { sys::is_culib_present() };
-    if !present {
-        return Library::Absent;
-    }
-    match result::get_nccl_version() {
-        // 22005 is 2.20.5; before 2.9 it was 2804 for 2.8.4.
-        Ok(code) if code >= 10_000 => Library::Present(format!("{}.{}.{}", code / 10_000, code / 100 % 100, code % 100)),
-        Ok(code) => Library::Present(format!("{}.{}.{}", code / 1000, code / 100 % 10, code % 100)),
-        Err(error) => Library::Broken(format!("ncclGetVersion: {error:?}")),
+    use super::cuda::nccl::{Missing, api};
+    match api() {
+        Ok(api) => Library::Present(api.describe()),
+        Err(Missing::Absent(_)) => Library::Absent,
+        Err(Missing::Broken(why)) => Library::Broken(why),
     }
 }
 

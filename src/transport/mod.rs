@@ -7,6 +7,8 @@
 mod agent;
 mod collect;
 mod copies;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 mod endpoint;
 mod flow;
 pub mod group;
@@ -23,7 +25,7 @@ mod timed;
 mod together;
 pub mod work;
 
-pub use agent::{Agent, ToAgent, ToRoot};
+pub use agent::{Agent, ToAgent, ToRoot, Unready};
 pub use collect::Collector;
 pub use endpoint::{Endpoint, News, Stop, Together, Window};
 pub use flow::Flow;
@@ -38,6 +40,24 @@ use crate::sweep::{Buffers, Probe};
 use crate::topology::Topology;
 use work::{Carried, Carry, Work};
 
+/// A rank's end as its agent has it: its bytes may lie on a GPU.
+#[cfg(feature = "cuda")]
+pub(crate) type Rank<C> = cuda::Device<C>;
+#[cfg(not(feature = "cuda"))]
+pub(crate) type Rank<C> = C;
+
+/// The end of a rank whose words an engine carries.
+#[cfg(feature = "cuda")]
+pub(crate) fn rank<C: cuda::Control>(control: C) -> Rank<C> {
+    cuda::Device::new(control)
+}
+
+/// As it is.
+#[cfg(not(feature = "cuda"))]
+pub(crate) fn rank<C: Together>(control: C) -> Rank<C> {
+    control
+}
+
 /// What every rank prepares before the first probe of a sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
@@ -45,6 +65,8 @@ pub struct Setup {
     pub memory: Memory,
     /// as [`crate::sweep::SweepSettings::gpus`]
     pub gpus: Vec<String>,
+    /// host of each rank of the job, by the engine's own numbers; engines fill it in
+    pub nodes: Vec<usize>,
     /// names the NCCL communicator that ranks meet in, 128 bytes made by rank 0; empty for movers without one
     pub nccl: Vec<u8>,
     pub buffers: Buffers,
@@ -64,7 +86,7 @@ impl Setup {
 
     /// Ranks with so much memory of the host for each arena, which does not lie on GPUs.
     pub const fn host(mover: MoverKind, buffers: Buffers, arena: u64, lanes: usize, seed: u64) -> Self {
-        Self { mover, memory: Memory::Host, gpus: Vec::new(), nccl: Vec::new(), buffers, arena, lanes, seed }
+        Self { mover, memory: Memory::Host, gpus: Vec::new(), nodes: Vec::new(), nccl: Vec::new(), buffers, arena, lanes, seed }
     }
 
     /// What a rank prepares that takes no part: no buffers.
@@ -131,7 +153,25 @@ pub struct ProbeReport {
     /// window is taken off.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub root_seconds: Vec<f64>,
+    /// of transfers whose mover tells it
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ways: Vec<Way>,
     pub end: End,
+}
+
+/// How the bytes of a transfer went, as the library that moved them says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Way {
+    /// which of the probe's transfers
+    pub flow: u32,
+    pub via: String,
+}
+
+impl ProbeReport {
+    /// Of a probe that came to nothing, or of which nothing has come yet.
+    pub const fn nothing(probe: u64, end: End) -> Self {
+        Self { probe, repeats: Vec::new(), root_seconds: Vec::new(), ways: Vec::new(), end }
+    }
 }
 
 /// What an engine tells rank 0 between probes.
@@ -164,6 +204,9 @@ pub enum TransportError {
     /// buffers could not be had
     #[error("rank {rank} could not allocate {bytes} bytes for its buffers: {reason}; try smaller --sizes, --window or --widths")]
     Memory { rank: usize, bytes: u64, reason: String },
+    /// a rank cannot take part in a sweep that is set up so
+    #[error("rank {rank}: {reason}")]
+    Unready { rank: usize, reason: String },
     /// a collective step is impossible since a rank is lost
     #[error("{what} needs every rank, but rank {rank} is lost; start the job again")]
     Lost { what: &'static str, rank: usize },

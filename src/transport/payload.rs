@@ -3,7 +3,7 @@
 use super::Window;
 
 /// A prime, so that a message shifted by any power of two does not look right.
-const PERIOD: usize = 65_521;
+pub(crate) const PERIOD: usize = 65_521;
 
 /// The bytes that one rank sends: a pseudo-random block of prime length, repeated along the arena.
 #[derive(Debug, Clone)]

@@ -60,7 +60,7 @@ impl Sim {
     /// One probe of a round: its report, and how long it takes, seconds. `others` are the ways of the round's other transfers.
     fn run(&mut self, order: &Order, own: &[Way], others: &[&Way]) -> (ProbeReport, f64) {
         let probe = &order.probe;
-        let mut report = ProbeReport { probe: probe.id, repeats: Vec::new(), root_seconds: Vec::new(), end: End::Complete };
+        let mut report = ProbeReport::nothing(probe.id, End::Complete);
         if let Some(hanging) = self.hanging(probe) {
             report.end = End::Timeout(format!("no answer from rank {hanging} within {} s", order.timeout));
             self.lost.insert(hanging);

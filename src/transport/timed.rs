@@ -4,6 +4,10 @@
 //! there, and with it that it is ready for the next one; half the median empty round trip, measured just before, is taken off
 //! for each acknowledgement (Hoefler & Belli, SC'15; ucx #10184 shows what sender-side completion reports instead). No barrier,
 //! no allocation, no log inside. The payload is checked once a probe, in the first of the windows that are not timed.
+//!
+//! What moves bytes may have a clock of its own ([`Endpoint::clocked`]: a GPU's). Then a repeat's time is the sum of its windows' by
+//! that clock, acknowledgements are outside of it, and nothing is taken off. Where the receiver alone knows it, its nanoseconds are
+//! the word of the acknowledgement; where both do, as with two-sided messages, the longer one counts.
 
 use std::time::{Duration, Instant};
 
@@ -20,6 +24,8 @@ const SHORT: u64 = 256 << 10;
 const MOST_WINDOWS: u64 = 10_000;
 /// Empty round trips measured before each probe of short windows, whose time is mostly latency; and before one of long windows.
 const PINGS: [usize; 2] = [16, 8];
+/// What a word of an acknowledgement holds, ns: 18 minutes.
+pub(super) const MOST_NANOSECONDS: u64 = (1 << 40) - 1;
 /// Windows before the timed ones: of short ones so many that the shortest tells how many make a sample, whatever the scheduler
 /// did to the others; of long ones the one that is checked.
 const UNTIMED: [u32; 2] = [4, 1];
@@ -42,7 +48,19 @@ pub(crate) struct Outcome {
 pub(crate) fn run(endpoint: &mut impl Together, order: &Order, buffers: Buffers) -> Outcome {
     let deadline = Instant::now() + Duration::from_secs_f64(order.timeout);
     let probe = &order.probe;
-    endpoint.begin(probe);
+    let mut outcome = match endpoint.begin(probe) {
+        Ok(()) => probed(endpoint, order, buffers, deadline),
+        Err(stop) => Outcome { stop: Some(stop), ..Outcome::default() },
+    };
+    // Whatever was timed before is not to be trusted if this fails.
+    if let Err(stop) = endpoint.end() {
+        outcome = Outcome { stop: Some(stop), corrupt: outcome.corrupt, ..Outcome::default() };
+    }
+    outcome
+}
+
+fn probed(endpoint: &mut impl Together, order: &Order, buffers: Buffers, deadline: Instant) -> Outcome {
+    let probe = &order.probe;
     if !matches!(probe.target.pattern(), Pattern::Peer | Pattern::Local) {
         return together::run(endpoint, order, buffers, deadline);
     }
@@ -123,7 +141,7 @@ fn sender(
             _ => {}
         }
         let spent = send_windows(endpoint, to, &mut slots, 1, deadline)?;
-        shortest = shortest.min(spent);
+        shortest = shortest.min(spent.time());
         if repeat < order.warmup {
             outcome.repeats.push(Repeat { warmup: true, ..told(order, repeat, 1, spent, half) });
         }
@@ -144,14 +162,45 @@ fn announce(endpoint: &mut impl Endpoint, to: usize, windows: u64, deadline: Ins
     endpoint.await_notice(to, deadline).map(drop)
 }
 
+/// What windows took.
+#[derive(Debug, Clone, Copy)]
+enum Spent {
+    /// by this host's clock, acknowledgements included
+    Host(Duration),
+    /// by the clock of what moved them
+    Clocked(Duration),
+}
+
+impl Spent {
+    const fn time(self) -> Duration {
+        match self {
+            Self::Host(time) | Self::Clocked(time) => time,
+        }
+    }
+}
+
+/// A time as a word of an acknowledgement; 0 for none.
+pub(super) fn nanoseconds(time: Option<Duration>) -> u64 {
+    time.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).clamp(1, MOST_NANOSECONDS))
+}
+
+/// The longer of a time that this rank knows and one that a word tells.
+pub(super) fn longer(own: Option<Duration>, word: u64) -> Option<Duration> {
+    own.max((word > 0).then(|| Duration::from_nanos(word)))
+}
+
 /// Send `windows` windows; the time from the start to the last acknowledgement, with which the receiver is ready for more.
-fn send_windows(endpoint: &mut impl Endpoint, to: usize, slots: &mut Slots, windows: u64, deadline: Instant) -> Result<Duration, Stop> {
+fn send_windows(endpoint: &mut impl Endpoint, to: usize, slots: &mut Slots, windows: u64, deadline: Instant) -> Result<Spent, Stop> {
+    let mut clocked = None;
     let start = Instant::now();
     for _ in 0..windows {
         endpoint.send(to, slots.take(), deadline)?;
-        endpoint.await_notice(to, deadline)?;
+        let word = endpoint.await_notice(to, deadline)?;
+        if let Some(time) = longer(endpoint.clocked(0), word) {
+            *clocked.get_or_insert(Duration::ZERO) += time;
+        }
     }
-    Ok(start.elapsed())
+    Ok(clocked.map_or_else(|| Spent::Host(start.elapsed()), Spent::Clocked))
 }
 
 fn receiver(
@@ -180,7 +229,7 @@ fn receive_windows(endpoint: &mut impl Endpoint, from: usize, slots: &mut Slots,
     endpoint.notify(from, 0, deadline)?;
     for _ in 0..windows {
         endpoint.receive(from, slots.take(), deadline)?;
-        endpoint.notify(from, 0, deadline)?;
+        endpoint.notify(from, nanoseconds(endpoint.clocked(0)), deadline)?;
     }
     Ok(())
 }
@@ -194,7 +243,7 @@ fn local(endpoint: &mut impl Endpoint, order: &Order, mut slots: Slots, deadline
         if repeat == 0 {
             outcome.corrupt = endpoint.verify(endpoint.rank(), 0, checked).err();
         }
-        shortest = shortest.min(spent);
+        shortest = shortest.min(spent.time());
         if repeat < order.warmup {
             outcome.repeats.push(Repeat { warmup: true, ..told(order, repeat, 1, spent, Duration::ZERO) });
         }
@@ -208,17 +257,25 @@ fn local(endpoint: &mut impl Endpoint, order: &Order, mut slots: Slots, deadline
     Ok(())
 }
 
-fn copy_windows(endpoint: &mut impl Endpoint, slots: &mut Slots, windows: u64, deadline: Instant) -> Result<Duration, Stop> {
+fn copy_windows(endpoint: &mut impl Endpoint, slots: &mut Slots, windows: u64, deadline: Instant) -> Result<Spent, Stop> {
+    let mut clocked = None;
     let start = Instant::now();
     for _ in 0..windows {
         endpoint.copy(slots.take(), deadline)?;
+        if let Some(time) = endpoint.clocked(0) {
+            *clocked.get_or_insert(Duration::ZERO) += time;
+        }
     }
-    Ok(start.elapsed())
+    Ok(clocked.map_or_else(|| Spent::Host(start.elapsed()), Spent::Clocked))
 }
 
 /// A repeat of one transfer alone.
-fn told(order: &Order, repeat: u32, windows: u64, spent: Duration, half: Duration) -> Repeat {
-    let ack_seconds = taken_off(spent, half, windows);
+fn told(order: &Order, repeat: u32, windows: u64, spent: Spent, half: Duration) -> Repeat {
+    let ack_seconds = match spent {
+        Spent::Host(spent) => taken_off(spent, half, windows),
+        Spent::Clocked(_) => 0.0,
+    };
+    let spent = spent.time();
     Repeat {
         flow: 0,
         repeat,

@@ -41,14 +41,14 @@ pub(super) fn cuda(_: &Here) -> Found {
 pub(super) fn nccl(here: &Here) -> Found {
     let library = libraries::nccl();
     if library == Library::Absent {
-        // cudarc asks the loader for libnccl.so; wheels and Debian's libnccl2 ship libnccl.so.2 alone.
-        if let Some((name, path)) = here.libraries("libnccl.so.").pop_first() {
-            let fact = format!("{} is there, but not under the name that is looked for, libnccl.so", path.display());
-            let link = path.with_file_name("libnccl.so");
-            return Found::not(State::Absent, fact, format!("ln -s {name} {}, or install libnccl-dev", link.display()));
+        // Wheels keep it where the loader does not look.
+        if let Some(path) = here.wheels("nvidia/nccl/lib/libnccl.so.2").into_iter().next() {
+            let fact = format!("the loader finds no libnccl.so.2, but a Python environment has {}", path.display());
+            return Found::not(State::Absent, fact, format!("export TOPOSCOPE_NCCL={}", path.display()));
         }
     }
-    told(library, "the loader finds no libnccl.so", "install libnccl2 and libnccl-dev, or set LD_LIBRARY_PATH to a folder with libnccl.so")
+    let fix = "install libnccl2, or set TOPOSCOPE_NCCL to the libnccl.so.2 of your jobs, or LD_LIBRARY_PATH to its folder";
+    told(library, "the loader finds no libnccl.so.2 and no libnccl.so", fix)
 }
 
 fn told(library: Library, absent: &str, fix: &str) -> Found {
@@ -67,17 +67,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_library_under_another_name_is_told() {
+    fn a_library_of_a_python_environment_is_told_with_the_way_to_use_it() {
         if libraries::nccl() != Library::Absent {
             return;
         }
         let root = tempfile::tempdir().unwrap();
-        let folder = root.path().join("site-packages/nvidia/nccl/lib");
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("libnccl.so.2"), "").unwrap();
-        let found = nccl(&Here::at(root.path(), [("LD_LIBRARY_PATH", folder.to_str().unwrap())]));
-        assert!(found.fact.contains("libnccl.so.2 is there"), "{found:?}");
-        assert!(found.fix.unwrap().starts_with("ln -s libnccl.so.2 /"));
-        assert!(nccl(&Here::at(root.path(), [])).fact.contains("finds no libnccl.so"));
+        for below in ["venv/lib/python3.12/site-packages", "usr/lib/python3/dist-packages"] {
+            let folder = root.path().join(below).join("nvidia/nccl/lib");
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("libnccl.so.2"), "").unwrap();
+        }
+        let environment = root.path().join("venv");
+        let found = nccl(&Here::at(root.path(), [("VIRTUAL_ENV", environment.to_str().unwrap())]));
+        assert!(found.fact.contains("venv/lib/python3.12/site-packages/nvidia/nccl/lib/libnccl.so.2"), "{found:?}");
+        assert!(found.fix.unwrap().starts_with("export TOPOSCOPE_NCCL=/"));
+        assert!(nccl(&Here::at(root.path(), [])).fact.contains("usr/lib/python3/dist-packages"), "the system's own, without a variable");
+        std::fs::remove_dir_all(root.path().join("usr")).unwrap();
+        assert!(nccl(&Here::at(root.path(), [])).fact.contains("finds no libnccl.so.2"));
     }
 }

@@ -76,6 +76,25 @@ impl Here {
         found
     }
 
+    /// Files of Python packages, by their place below site-packages: of the environment that is active, of this person, of the system.
+    pub(super) fn wheels(&self, below: &str) -> Vec<PathBuf> {
+        let active =
+            ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(|name| self.var(name)).map(|prefix| PathBuf::from(prefix).join("lib"));
+        let own = self.var("HOME").map(|home| PathBuf::from(home).join(".local/lib"));
+        let system = ["usr/local/lib", "usr/lib"].map(|folder| self.root.join(folder));
+        let mut found = Vec::new();
+        for folder in active.chain(own).chain(system) {
+            let pythons = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
+            let mut pythons: Vec<PathBuf> =
+                pythons.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("python3"))).collect();
+            pythons.sort_unstable();
+            for packages in ["site-packages", "dist-packages"] {
+                found.extend(pythons.iter().map(|python| python.join(packages).join(below)).filter(|path| path.is_file()));
+            }
+        }
+        found
+    }
+
     /// Folders named in `/etc/ld.so.conf.d`.
     fn configured(&self) -> Vec<PathBuf> {
         let mut folders = Vec::new();

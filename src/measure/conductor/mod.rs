@@ -507,5 +507,5 @@ impl<'a> Conductor<'a> {
 
 /// What is told of a probe that came to nothing.
 const fn nothing(probe: &Probe, end: End) -> ProbeReport {
-    ProbeReport { probe: probe.id, repeats: Vec::new(), root_seconds: Vec::new(), end }
+    ProbeReport::nothing(probe.id, end)
 }

@@ -99,7 +99,7 @@ impl Engine for Told {
                 self.reports.push_back(Report::Lost { rank, reason: "told to".to_owned() });
                 self.lose = None;
             }
-            let mut report = ProbeReport { probe: probe.id, repeats: Vec::new(), root_seconds: Vec::new(), end: End::Complete };
+            let mut report = ProbeReport::nothing(probe.id, End::Complete);
             for (flow, &of) in (0..).zip(&probe.flows()) {
                 if self.hang.contains(&of) {
                     report.end = End::Timeout("told to".to_owned());

@@ -58,19 +58,6 @@ impl MpiEndpoint {
         }
     }
 
-    /// True when a transfer that was given up may still be under way.
-    pub(super) fn disturbed(&mut self) -> bool {
-        self.outgoing.disturbed() | self.landing.disturbed() | self.carrying.disturbed()
-    }
-
-    /// Give back what only all ranks together can; collective, before the library's end.
-    pub(super) fn close(&mut self) {
-        if let Some(window) = self.put.take() {
-            let _ = window.free();
-        }
-        self.carrying.close();
-    }
-
     pub(super) fn word_tag(&self) -> i32 {
         TAGS * self.epoch
     }
@@ -165,9 +152,10 @@ impl Endpoint for MpiEndpoint {
         self.outgoing.len()
     }
 
-    fn begin(&mut self, probe: &Probe) {
+    fn begin(&mut self, probe: &Probe) -> Result<(), Stop> {
         self.epoch = i32::try_from(probe.id % u64::from(self.epochs.unsigned_abs())).unwrap_or(0);
         self.words.give_up();
+        Ok(())
     }
 
     fn notify(&mut self, to: usize, word: u64, deadline: Instant) -> Result<(), Stop> {
@@ -252,5 +240,16 @@ impl Endpoint for MpiEndpoint {
         }
         let base = self.base(lane);
         payload::check(self.seed, from, &self.landing.bytes()[base..], window)
+    }
+
+    fn disturbed(&mut self) -> bool {
+        self.outgoing.disturbed() | self.landing.disturbed() | self.carrying.disturbed()
+    }
+
+    fn close(&mut self) {
+        if let Some(window) = self.put.take() {
+            let _ = window.free();
+        }
+        self.carrying.close();
     }
 }

@@ -23,7 +23,7 @@ use raw::Comm;
 pub use worker::{Left, Worker};
 
 use super::work::{Carry, Gathering, Work};
-use super::{Agent, Collector, End, Engine, Order, Report, Setup, ToAgent, ToRoot, TransportError, libraries};
+use super::{Agent, Collector, End, Endpoint as _, Engine, Order, Report, Setup, ToAgent, ToRoot, TransportError, Unready, libraries};
 use crate::discover::{Machine, allowed_cores};
 use crate::sample::{EngineKind, MoverKind};
 use crate::topology::{Placement, Topology};
@@ -60,7 +60,7 @@ pub fn join(world: usize) -> Result<Role, TransportError> {
         )));
     }
     let control = Comm::duplicate(&all);
-    let agent = Agent::new(MpiEndpoint::new(rank, Comm::duplicate(&all), Comm::duplicate(&all)));
+    let agent = Agent::new(super::rank(MpiEndpoint::new(rank, Comm::duplicate(&all), Comm::duplicate(&all))));
     let placement = Machine::default().placement(rank, allowed_cores());
     if rank > 0 {
         return Ok(Role::Worker(Box::new(Worker::new(universe, rank, Control::new(control), agent, &placement)?)));
@@ -79,6 +79,7 @@ pub fn join(world: usize) -> Result<Role, TransportError> {
         lost: Vec::new(),
         untidy: false,
         heartbeat: Instant::now(),
+        early: Vec::new(),
     };
     engine.gather(world, placement)?;
     Ok(Role::Root(Box::new(engine)))
@@ -91,13 +92,18 @@ pub fn version() -> String {
     crate::units::plain(line.trim_end_matches('\0').trim()).chars().take(120).collect()
 }
 
+#[cfg(feature = "cuda")]
+impl super::cuda::Control for MpiEndpoint {
+    const ONE_PROCESS: bool = false;
+}
+
 /// The job as rank 0 sees it.
 #[allow(missing_debug_implementations, reason = "Universe has none")]
 pub struct Mpi {
     universe: Option<Universe>,
     topology: Topology,
     control: Control<ToAgent, ToRoot>,
-    agent: Agent<MpiEndpoint>,
+    agent: Agent<super::Rank<MpiEndpoint>>,
     collector: Collector,
     /// an order in which rank 0 itself takes part, to be run by the next poll
     mine: Option<Order>,
@@ -111,6 +117,8 @@ pub struct Mpi {
     /// a transfer was given up: the library's collective end could wait for it forever
     untidy: bool,
     heartbeat: Instant,
+    /// what was said while ranks got ready, to be told by the next poll
+    early: Vec<Report>,
 }
 
 impl Mpi {
@@ -194,9 +202,9 @@ impl Mpi {
     }
 
     /// Wait until all have prepared what they were told to, of so many bytes; `own` is rank 0's reason why not.
-    fn all_ready(&mut self, own: Option<String>, mut waiting: Vec<usize>, bytes: impl Fn(usize) -> u64) -> Result<(), TransportError> {
-        let refuse = |rank, reason| TransportError::Memory { rank, bytes: bytes(rank), reason };
-        let mut refused = own.map(|reason| refuse(0, reason));
+    fn all_ready(&mut self, own: Option<Unready>, mut waiting: Vec<usize>, bytes: impl Fn(usize) -> u64) -> Result<(), TransportError> {
+        let refuse = |rank, unready: Unready| unready.of(rank, bytes(rank));
+        let mut refused = own.map(|unready| refuse(0, unready));
         let deadline = Instant::now() + ANSWER;
         let mut nap = Nap::new();
         while !waiting.is_empty() {
@@ -205,11 +213,15 @@ impl Mpi {
                 return Err(TransportError::Silent { missing, world: self.world(), seconds: ANSWER.as_secs() });
             }
             for message in self.control.receive() {
-                if let ToRoot::Ready { rank, error } = message {
-                    waiting.retain(|&other| other != rank);
-                    if let Some(reason) = error {
-                        refused.get_or_insert(refuse(rank, reason));
+                match message {
+                    ToRoot::Ready { rank, error } => {
+                        waiting.retain(|&other| other != rank);
+                        if let Some(unready) = error {
+                            refused.get_or_insert_with(|| refuse(rank, unready));
+                        }
                     }
+                    ToRoot::Log { rank, lines } => self.early.extend(lines.into_iter().map(|line| Report::Log { rank, line })),
+                    _ => {}
                 }
             }
             nap.sleep(Duration::MAX);
@@ -221,6 +233,11 @@ impl Mpi {
     fn setup_of(&self, rank: usize, setup: &Setup) -> Setup {
         let idle = !self.only.is_empty() && !self.only.contains(&rank);
         if idle { setup.idle() } else { setup.clone() }
+    }
+
+    /// Lines of rank 0's own.
+    fn tell_own(&mut self) {
+        self.early.extend(self.agent.told().into_iter().map(|line| Report::Log { rank: 0, line }));
     }
 
     fn beat(&mut self) {
@@ -261,6 +278,7 @@ impl Engine for Mpi {
         if let (MoverKind::MpiPut, Some(&rank)) = (setup.mover, self.lost.first()) {
             return Err(TransportError::Lost { what: "mpi_put", rank });
         }
+        let setup = &Setup { nodes: self.topology.node_of(), ..setup.clone() };
         let waiting: Vec<usize> = self.others().collect();
         for rank in self.others() {
             let setup = self.setup_of(rank, setup);
@@ -268,6 +286,7 @@ impl Engine for Mpi {
         }
         let own = self.setup_of(0, setup);
         let refused = self.agent.prepare(&own);
+        self.tell_own();
         self.all_ready(refused, waiting, |_| setup.memory())
     }
 
@@ -311,9 +330,10 @@ impl Engine for Mpi {
     }
 
     fn poll(&mut self, wait: Duration) -> Vec<Report> {
-        let mut reports = Vec::new();
+        let mut reports = std::mem::take(&mut self.early);
         if let Some(order) = self.mine.take() {
             let report = self.agent.obey(&order);
+            self.tell_own();
             reports.extend(self.collector.report(0, report));
             self.collector.listened_again();
         }

@@ -7,7 +7,7 @@ use super::control::Control;
 use super::endpoint::MpiEndpoint;
 use crate::discover::Machine;
 use crate::topology::Placement;
-use crate::transport::{Agent, ToAgent, ToRoot, TransportError, libraries};
+use crate::transport::{Agent, Endpoint as _, Rank, ToAgent, ToRoot, TransportError, libraries};
 
 /// Without a word from rank 0 for this long, and twice a probe's time, a rank leaves: its rank 0 is gone or out of reach.
 const ORPHANED: Duration = Duration::from_secs(60);
@@ -20,7 +20,7 @@ pub struct Worker {
     universe: Option<Universe>,
     rank: usize,
     control: Control<ToRoot, ToAgent>,
-    agent: Agent<MpiEndpoint>,
+    agent: Agent<Rank<MpiEndpoint>>,
     /// time of the longest probe so far, seconds
     longest: f64,
 }
@@ -41,7 +41,7 @@ impl Worker {
         universe: Universe,
         rank: usize,
         mut control: Control<ToRoot, ToAgent>,
-        agent: Agent<MpiEndpoint>,
+        agent: Agent<Rank<MpiEndpoint>>,
         placement: &Placement,
     ) -> Result<Self, TransportError> {
         control.send(0, &ToRoot::Here(placement.clone())).map_err(TransportError::Mpi)?;
@@ -110,6 +110,10 @@ impl Worker {
                 return Some(Left::Alone);
             }
         };
+        let lines = self.agent.told();
+        if !lines.is_empty() {
+            let _ = self.control.send(0, &ToRoot::Log { rank: self.rank, lines });
+        }
         let _ = self.control.send(0, &answer);
         None
     }

@@ -160,11 +160,12 @@ impl Endpoint for ThreadEndpoint {
         self.outgoing.len()
     }
 
-    fn begin(&mut self, probe: &Probe) {
+    fn begin(&mut self, probe: &Probe) -> Result<(), Stop> {
         self.probe = probe.id;
         for rank in probe.ranks() {
             self.landings[rank] = Arc::clone(&self.shared.landings(rank));
         }
+        Ok(())
     }
 
     fn notify(&mut self, to: usize, word: u64, _deadline: Instant) -> Result<(), Stop> {

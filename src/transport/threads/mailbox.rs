@@ -3,16 +3,25 @@ use std::time::Instant;
 
 use crate::transport::Stop;
 
-/// Words that can be under way before the reader has taken the first: an acknowledgement and the next step's word.
-const DEPTH: u64 = 8;
+/// Words that can be under way before the reader has taken the first: an acknowledgement and the next step's word; with transfers
+/// that GPUs move, two words for each that may be under way between two ranks.
+const DEPTH: u64 = 64;
+const _: () = assert!(DEPTH as usize > 2 * crate::transport::Flow::MOST_TWINS + 1);
 
 /// Words from one thread to another, in order, without a lock. Each carries its probe's number, so that words of a
 /// probe that was given up are skipped.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Mailbox {
     words: [AtomicU64; DEPTH as usize],
     probes: [AtomicU64; DEPTH as usize],
     written: AtomicU64,
+}
+
+impl Default for Mailbox {
+    fn default() -> Self {
+        let zeros = || std::array::from_fn(|_| AtomicU64::new(0));
+        Self { words: zeros(), probes: zeros(), written: AtomicU64::new(0) }
+    }
 }
 
 impl Mailbox {

@@ -8,14 +8,14 @@ mod several;
 mod tests;
 
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use endpoint::{Shared, ThreadEndpoint};
 
 use super::work::{Carry, Gathering, Work};
-use super::{Agent, Collector, Engine, Order, Report, Setup, ToAgent, ToRoot, TransportError, libraries};
+use super::{Agent, Collector, Endpoint as _, Engine, Order, Report, Setup, ToAgent, ToRoot, TransportError, libraries};
 use crate::discover::{Machine, allowed_cores};
 use crate::sample::{EngineKind, MoverKind};
 use crate::topology::Topology;
@@ -39,6 +39,8 @@ pub struct Threads {
     work: Option<Work>,
     /// the only ranks that get buffers; empty for all
     only: Vec<usize>,
+    /// what was said while ranks got ready, to be told by the next poll
+    early: Vec<ToRoot>,
 }
 
 impl Threads {
@@ -58,6 +60,7 @@ impl Threads {
             gathering: None,
             work: None,
             only: Vec::new(),
+            early: Vec::new(),
         };
         for rank in 0..ranks {
             let core = cores.get(rank % cores.len().max(1)).copied().unwrap_or(0);
@@ -86,10 +89,10 @@ impl Threads {
                 Ok(ToRoot::Ready { rank, error }) => {
                     ready += 1;
                     if let Some(reason) = error {
-                        refused.get_or_insert(TransportError::Memory { rank, bytes: bytes(rank), reason });
+                        refused.get_or_insert_with(|| reason.of(rank, bytes(rank)));
                     }
                 }
-                Ok(_) => {}
+                Ok(other) => self.early.push(other),
                 Err(_) => {
                     return Err(TransportError::Silent { missing: "?".to_owned(), world, seconds: PREPARE.as_secs() });
                 }
@@ -104,6 +107,11 @@ impl Threads {
     }
 }
 
+#[cfg(feature = "cuda")]
+impl super::cuda::Control for ThreadEndpoint {
+    const ONE_PROCESS: bool = true;
+}
+
 /// A rank's life: bound to its core, asleep until an order comes.
 fn serve(rank: usize, core: usize, endpoint: ThreadEndpoint, orders: &Receiver<ToAgent>, to_root: &Sender<ToRoot>) {
     let mut set = rustix::thread::CpuSet::new();
@@ -112,7 +120,7 @@ fn serve(rank: usize, core: usize, endpoint: ThreadEndpoint, orders: &Receiver<T
         let line = format!("could not bind this rank to core {core}: {error}; it runs where the system puts it");
         let _ = to_root.send(ToRoot::Log { rank, lines: vec![line] });
     }
-    let mut agent = Agent::new(endpoint);
+    let mut agent = Agent::new(crate::transport::rank(endpoint));
     while let Ok(message) = orders.recv() {
         let answer = match message {
             ToAgent::Setup(setup) => ToRoot::Ready { rank, error: agent.prepare(&setup) },
@@ -121,8 +129,17 @@ fn serve(rank: usize, core: usize, endpoint: ThreadEndpoint, orders: &Receiver<T
             ToAgent::Carry(order) => ToRoot::Carried { rank, carried: agent.carry(&order) },
             // What this machine is made of, the engine sees itself.
             ToAgent::Heartbeat | ToAgent::Describe => continue,
-            ToAgent::Leave { .. } => break,
+            ToAgent::Leave { together } => {
+                if together {
+                    agent.endpoint().close();
+                }
+                break;
+            }
         };
+        let lines = agent.told();
+        if !lines.is_empty() {
+            let _ = to_root.send(ToRoot::Log { rank, lines });
+        }
         if to_root.send(answer).is_err() {
             break;
         }
@@ -152,6 +169,7 @@ impl Engine for Threads {
 
     fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError> {
         let world = self.to_agents.len();
+        let setup = &Setup { nodes: vec![0; world], ..setup.clone() };
         for rank in 0..world {
             let idle = !self.only.is_empty() && !self.only.contains(&rank);
             self.tell(rank, ToAgent::Setup(if idle { setup.idle() } else { setup.clone() }))?;
@@ -190,14 +208,16 @@ impl Engine for Threads {
 
     fn poll(&mut self, wait: Duration) -> Vec<Report> {
         let mut reports = Vec::new();
-        match self.from_agents.recv_timeout(wait) {
-            Ok(ToRoot::Done { rank, report }) => reports.extend(self.collector.report(rank, report)),
-            Ok(ToRoot::Carried { rank, carried }) => {
-                reports.extend(self.gathering.as_mut().and_then(|gathering| gathering.take(rank, carried)));
+        let early = std::mem::take(&mut self.early);
+        for message in early.into_iter().chain(self.from_agents.recv_timeout(wait)) {
+            match message {
+                ToRoot::Done { rank, report } => reports.extend(self.collector.report(rank, report)),
+                ToRoot::Carried { rank, carried } => {
+                    reports.extend(self.gathering.as_mut().and_then(|gathering| gathering.take(rank, carried)));
+                }
+                ToRoot::Log { rank, lines } => reports.extend(lines.into_iter().map(|line| Report::Log { rank, line })),
+                ToRoot::Here(_) | ToRoot::Hardware { .. } | ToRoot::Ready { .. } => {}
             }
-            Ok(ToRoot::Log { rank, lines }) => reports.extend(lines.into_iter().map(|line| Report::Log { rank, line })),
-            Ok(ToRoot::Here(_) | ToRoot::Hardware { .. } | ToRoot::Ready { .. })
-            | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }
         reports.extend(self.collector.overdue());
         reports.extend(self.gathering.as_mut().map(Gathering::overdue).unwrap_or_default());

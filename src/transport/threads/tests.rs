@@ -75,8 +75,8 @@ impl Endpoint for Late {
     fn arena(&self) -> usize {
         self.own.arena()
     }
-    fn begin(&mut self, probe: &Probe) {
-        self.own.begin(probe);
+    fn begin(&mut self, probe: &Probe) -> Result<(), Stop> {
+        self.own.begin(probe)
     }
     fn notify(&mut self, to: usize, word: u64, deadline: Instant) -> Result<(), Stop> {
         self.own.notify(to, word, deadline)

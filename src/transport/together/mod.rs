@@ -12,6 +12,9 @@
 //! - as the root of a `fan_out`, besides, the time until the last of its sends is complete; as the root of a `fan_in` the
 //!   time from its release until every byte of all its peers is in its buffers, with half a round trip a window taken off,
 //!   since peers start, and hear that they may go on, one way later.
+//!
+//! Where what moves the bytes has a clock of its own ([`super::Endpoint::clocked`]), each transfer's time is by that clock, from its own
+//! start, and a rank's own time is the longest of its transfers'.
 
 mod start;
 mod told;
@@ -76,6 +79,8 @@ struct Send {
     /// windows of this repeat that are not acknowledged
     left: u64,
     done: Option<Instant>,
+    /// what this repeat's windows took by the clock of what moved them
+    clocked: Option<Duration>,
 }
 
 /// A transfer that this rank receives.
@@ -84,6 +89,15 @@ struct Receive {
     slots: Slots,
     /// windows of this repeat that have not arrived
     left: u64,
+    /// as of a send
+    clocked: Option<Duration>,
+}
+
+/// One more window by a clock that is not the host's.
+fn add(sum: &mut Option<Duration>, time: Option<Duration>) {
+    if let Some(time) = time {
+        *sum.get_or_insert(Duration::ZERO) += time;
+    }
 }
 
 /// One rank's part in a probe.
@@ -153,10 +167,10 @@ impl<'a, E: Together> Part<'a, E> {
             let slots = slots.of(&flow, flows.len());
             if flow.from == rank {
                 part.place[flow.number] = part.sends.len();
-                part.sends.push(Send { flow, slots, half: halves[flow.number], left: 0, done: None });
+                part.sends.push(Send { flow, slots, half: halves[flow.number], left: 0, done: None, clocked: None });
             } else if flow.to == rank {
                 part.place[flow.number] = part.receives.len();
-                part.receives.push(Receive { flow, slots, left: 0 });
+                part.receives.push(Receive { flow, slots, left: 0, clocked: None });
             }
         }
         part
@@ -173,8 +187,8 @@ impl<'a, E: Together> Part<'a, E> {
         }
         for repeat in 0..untimed(self.order) {
             let ran = self.repeat(1);
-            if let (Ok(()), Some(started)) = (&ran, self.started) {
-                let shortest = self.sends.iter().filter_map(|send| Some(send.done?.saturating_duration_since(started))).min();
+            if ran.is_ok() {
+                let shortest = self.sends.iter().filter_map(|send| self.spent(send)).min();
                 self.fastest = self.fastest.min(shortest.unwrap_or(Duration::MAX));
             }
             if repeat < self.order.warmup {
@@ -201,13 +215,13 @@ impl<'a, E: Together> Part<'a, E> {
     /// One repeat of this many windows of every transfer.
     fn repeat(&mut self, windows: u64) -> Result<(), Stop> {
         for send in &mut self.sends {
-            (send.left, send.done) = (windows, None);
+            (send.left, send.done, send.clocked) = (windows, None, None);
         }
         (self.open, self.incoming) = (self.sends.len() + self.receives.len(), self.receives.len());
         self.received = None;
         self.started = None;
         for receive in &mut self.receives {
-            receive.left = windows;
+            (receive.left, receive.clocked) = (windows, None);
             self.endpoint.post(receive.flow.number, receive.slots.take())?;
         }
         self.start()?;
@@ -258,6 +272,7 @@ impl<'a, E: Together> Part<'a, E> {
     fn sent(&mut self, at: usize) -> Result<(), Stop> {
         let Some(send) = self.sends.get_mut(at).filter(|send| send.left > 0) else { return Ok(()) };
         send.left -= 1;
+        add(&mut send.clocked, self.endpoint.clocked(send.flow.number));
         if send.left > 0 {
             return self.endpoint.launch(send.flow.number, send.slots.take());
         }
@@ -270,6 +285,7 @@ impl<'a, E: Together> Part<'a, E> {
     fn arrived(&mut self, at: usize) -> Result<(), Stop> {
         let Some(receive) = self.receives.get_mut(at).filter(|receive| receive.left > 0) else { return Ok(()) };
         receive.left -= 1;
+        add(&mut receive.clocked, self.endpoint.clocked(receive.flow.number));
         if receive.left > 0 {
             // The next one may come as soon as this one is acknowledged.
             self.endpoint.post(receive.flow.number, receive.slots.take())?;

@@ -1,5 +1,7 @@
 //! What a rank tells of a repeat.
 
+use std::time::Duration;
+
 use super::{Part, Send};
 use crate::sample::Pattern;
 use crate::transport::timed::{Outcome, taken_off};
@@ -22,8 +24,24 @@ impl<E: Together> Part<'_, E> {
         }
     }
 
+    /// What a send took until its last acknowledgement, or by the clock of what moved it.
+    pub(super) fn spent(&self, send: &Send) -> Option<Duration> {
+        let done = send.done?;
+        send.clocked.or_else(|| Some(done.saturating_duration_since(self.started?)))
+    }
+
+    /// The longest of what came in, where all of it was timed by the clock of what moved it.
+    fn clocked_in(&self) -> Option<Duration> {
+        let all = self.receives.iter().map(|receive| receive.clocked.filter(|_| receive.left == 0));
+        all.reduce(|a, b| Some(a?.max(b?))).flatten()
+    }
+
     /// What a send took, and what of that was taken off, seconds.
     fn seconds(&self, send: &Send, windows: u64) -> Option<(f64, f64)> {
+        if let (Some(_), Some(clocked)) = (send.done, send.clocked) {
+            let both = if self.pattern == Pattern::Relay { clocked.max(self.clocked_in()?) } else { clocked };
+            return Some((both.as_secs_f64(), 0.0));
+        }
         let (started, done) = (self.started?, send.done?);
         let spent = done.saturating_duration_since(started);
         let off = taken_off(spent, send.half, windows);
@@ -44,6 +62,9 @@ impl<E: Together> Part<'_, E> {
         }
         if self.pattern == Pattern::FanOut {
             return self.sends.iter().filter_map(|send| Some(self.seconds(send, windows)?.0)).reduce(f64::max);
+        }
+        if let Some(clocked) = self.clocked_in() {
+            return Some(clocked.as_secs_f64().max(1e-9));
         }
         let spent = self.received?.saturating_duration_since(self.released?);
         Some((spent.as_secs_f64() - taken_off(spent, self.nearest, windows)).max(1e-9))

@@ -120,7 +120,7 @@ fn brief_why(scene: &Scene<'_>) -> Line<'static> {
             if share < 0.8 { look.warn() } else { look.text() },
         ));
     }
-    if let Some(reason) = measured(scene).and_then(|size| newest(size).find_map(|shot| shot.reason.as_deref())) {
+    if let Some(reason) = measured(scene).and_then(|size| newest(size).find_map(|shot| shot.reason())) {
         spans.push(span(format!("  {}", plain(reason)), look.warn()));
     }
     Line::from(spans)
@@ -191,6 +191,10 @@ fn facts(scene: &Scene<'_>, columns: usize) -> Vec<Line<'static>> {
     } else {
         lines.push(row("path", text(topology.path(from, to).name().to_owned())));
         lines.push(row("", text(hosts)));
+    }
+    // What the hosts tell is the way that bytes should go; this is the one they went.
+    if let Some(via) = size.and_then(|size| newest(size).filter_map(Shot::via).last()) {
+        lines.push(row("went via", text(plain(via))));
     }
     let class = topology.path(from, to);
     if let (Some(size), Some(typical)) = (size.filter(|size| size.count > 0), scene.view.typical(class)) {
@@ -300,7 +304,7 @@ fn newest(size: &SizeCell) -> impl Iterator<Item = &Shot> {
 }
 
 fn reason(scene: &Scene<'_>, size: &SizeCell, columns: usize) -> Vec<Line<'static>> {
-    let Some(reason) = newest(size).filter(|shot| shot.status == size.status).find_map(|shot| shot.reason.as_deref()) else {
+    let Some(reason) = newest(size).filter(|shot| shot.status == size.status).find_map(|shot| shot.reason()) else {
         return Vec::new();
     };
     let lines = wrap(&plain(reason), columns.saturating_sub(2));

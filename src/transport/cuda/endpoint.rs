@@ -1,0 +1,163 @@
+use std::time::{Duration, Instant};
+
+use super::Control;
+use super::several::Several;
+use super::side::{Moved, Side, Way};
+use super::word::Word;
+use crate::sweep::Probe;
+use crate::transport::{Endpoint, Setup, Stop, TransportError, Window};
+
+/// A rank whose buffers may lie on a GPU: then words travel by `control`, and bytes by the GPU's copies. With buffers in the host's
+/// memory all is `control`'s.
+#[derive(Debug)]
+pub struct Device<C> {
+    pub(super) control: C,
+    /// of a sweep on GPUs that this rank takes part in
+    pub(super) side: Option<Side>,
+    pub(super) several: Several,
+    /// the other ranks of this host that the last preparation on GPUs was made with
+    pub(super) met: Option<Vec<usize>>,
+    /// preparations on GPUs, those that end one included
+    pub(super) meetings: u64,
+    pub(super) lines: Vec<String>,
+}
+
+impl<C: Control> Device<C> {
+    /// A rank without a GPU so far.
+    pub fn new(control: C) -> Self {
+        Self { control, side: None, several: Several::default(), met: None, meetings: 0, lines: Vec::new() }
+    }
+
+    /// What carries its words, for the engine's own needs.
+    pub fn control(&mut self) -> &mut C {
+        &mut self.control
+    }
+
+    /// Tell all others of a probe that nothing will come of it.
+    pub(super) fn refuse(&mut self, probe_ranks: &[usize], stop: Stop) -> Stop {
+        let (rank, soon) = (self.control.rank(), Instant::now() + Duration::from_millis(100));
+        for &other in probe_ranks.iter().filter(|&&other| other != rank) {
+            let _ = self.control.notify(other, Word::Refused.encode(), soon);
+        }
+        stop
+    }
+}
+
+#[cold]
+pub(super) fn refused(from: usize) -> Stop {
+    Stop::Failed(format!("rank {from} cannot take part in it"))
+}
+
+impl<C: Control> Endpoint for Device<C> {
+    fn rank(&self) -> usize {
+        self.control.rank()
+    }
+
+    fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError> {
+        self.prepare_either(setup)
+    }
+
+    fn arena(&self) -> usize {
+        self.side.as_ref().map_or_else(|| self.control.arena(), |side| side.arena)
+    }
+
+    fn told(&mut self) -> Vec<String> {
+        let mut lines = self.control.told();
+        lines.append(&mut self.lines);
+        lines
+    }
+
+    fn begin(&mut self, probe: &Probe) -> Result<(), Stop> {
+        self.control.begin(probe)?;
+        let Some(side) = &mut self.side else { return Ok(()) };
+        let flows = probe.flows();
+        let ready = match side.refusal(&flows) {
+            Some(why) => Err(Stop::Failed(why)),
+            None => side.health().and_then(|()| side.ready(flows.len(), 1)),
+        };
+        ready.map_err(|stop| self.refuse(&probe.ranks(), stop))
+    }
+
+    #[inline]
+    fn notify(&mut self, to: usize, word: u64, deadline: Instant) -> Result<(), Stop> {
+        self.control.notify(to, word, deadline)
+    }
+
+    #[inline]
+    fn await_notice(&mut self, from: usize, deadline: Instant) -> Result<u64, Stop> {
+        let word = self.control.await_notice(from, deadline)?;
+        if self.side.is_some() && Word::decode(word) == Some(Word::Refused) { Err(refused(from)) } else { Ok(word) }
+    }
+
+    fn send(&mut self, to: usize, window: Window, deadline: Instant) -> Result<(), Stop> {
+        let Some(side) = &mut self.side else { return self.control.send(to, window, deadline) };
+        if side.way == Way::Push {
+            let moved = Moved { from: side.rank, to, lane: 0, window: &window };
+            side.enqueue(0, moved)?;
+            side.open(0);
+            side.wait(0, deadline)?;
+        }
+        self.control.notify(to, window.count as u64, deadline)
+    }
+
+    fn receive(&mut self, from: usize, window: Window, deadline: Instant) -> Result<(), Stop> {
+        let Some(side) = &mut self.side else { return self.control.receive(from, window, deadline) };
+        if side.way == Way::Push {
+            let told = self.await_notice(from, deadline).map(drop);
+            if let (Err(Stop::Deadline), Some(side)) = (&told, &mut self.side) {
+                side.doubtful = true;
+            }
+            return told;
+        }
+        side.enqueue(0, Moved { from, to: side.rank, lane: 0, window: &window })?;
+        let told = self.await_notice(from, deadline);
+        let Some(side) = &mut self.side else { return told.map(drop) };
+        if told.is_err() {
+            side.give_up(0);
+            return told.map(drop);
+        }
+        side.open(0);
+        side.wait(0, deadline)
+    }
+
+    fn copy(&mut self, window: Window, deadline: Instant) -> Result<(), Stop> {
+        let Some(side) = &mut self.side else { return self.control.copy(window, deadline) };
+        let rank = side.rank;
+        side.enqueue(0, Moved { from: rank, to: rank, lane: 0, window: &window })?;
+        side.open(0);
+        side.wait(0, deadline)
+    }
+
+    #[inline]
+    fn clocked(&self, flow: usize) -> Option<Duration> {
+        self.side.as_ref().and_then(|side| side.clocked.get(flow).copied().flatten())
+    }
+
+    fn clear(&mut self, lane: usize, window: Window) {
+        match &mut self.side {
+            Some(side) => side.clear(lane, window),
+            None => self.control.clear(lane, window),
+        }
+    }
+
+    fn verify(&mut self, from: usize, lane: usize, window: Window) -> Result<(), String> {
+        match &mut self.side {
+            Some(side) => side.verify(from, lane, window),
+            None => self.control.verify(from, lane, window),
+        }
+    }
+
+    fn end(&mut self) -> Result<(), Stop> {
+        self.control.end()?;
+        self.side.as_ref().map_or(Ok(()), Side::health)
+    }
+
+    fn disturbed(&mut self) -> bool {
+        self.control.disturbed() | self.side.as_ref().is_some_and(|side| side.gpu.disturbed())
+    }
+
+    fn close(&mut self) {
+        self.leave();
+        self.control.close();
+    }
+}

@@ -1,0 +1,67 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::driver::{Buffer, CudaError, Gate, Gpu, Stream, Timer};
+use crate::transport::Window;
+
+/// A buffer, and where in it an arena begins.
+pub(super) type Place<'a> = (&'a Buffer, usize);
+
+/// What one transfer needs of a GPU: a stream of its own, so that several run at the same time, a gate and a timer.
+#[derive(Debug)]
+pub(super) struct Lane {
+    pub(super) stream: Stream,
+    timer: Timer,
+    gate: Gate,
+}
+
+/// Pieces of work of a window besides its messages: the gate's, and two time stamps.
+const BESIDES: usize = 3;
+
+impl Lane {
+    pub(super) fn new(gpu: &Arc<Gpu>) -> Result<Self, CudaError> {
+        Ok(Self { stream: Stream::new(gpu)?, timer: Timer::new(gpu)?, gate: Gate::new(gpu)? })
+    }
+
+    /// True if the stream itself waits at the gate.
+    pub(super) const fn is_quick(&self) -> bool {
+        self.gate.is_quick()
+    }
+
+    /// Enqueue a window behind the closed gate. Of a window with more messages than wait behind a gate, the first ones go when that
+    /// many are there.
+    pub(super) fn enqueue(&mut self, window: Window, (from, source): Place<'_>, (into, target): Place<'_>) -> Result<(), CudaError> {
+        let Self { stream, timer, gate } = self;
+        gate.close(stream)?;
+        timer.begin(stream)?;
+        for message in 0..window.count {
+            if message == Gate::MOST - BESIDES {
+                gate.open();
+            }
+            let at = window.offset(message);
+            stream.copy(into, target + at, from, source + at, window.bytes)?;
+        }
+        timer.end(stream)
+    }
+
+    /// Let what is enqueued go.
+    #[inline]
+    pub(super) fn open(&self) {
+        self.gate.open();
+    }
+
+    /// What the window took, once all of it is done.
+    #[inline]
+    pub(super) fn elapsed(&self) -> Result<Option<Duration>, CudaError> {
+        self.timer.elapsed()
+    }
+
+    /// Give up what is under way.
+    pub(super) fn give_up(self) {
+        let Self { stream, timer, gate } = self;
+        gate.open();
+        // First of all: what it may use is not freed from then on.
+        stream.give_up();
+        drop((timer, gate));
+    }
+}

@@ -1,0 +1,173 @@
+//! Getting ready for a sweep on GPUs, and leaving one.
+
+use std::sync::Arc;
+
+use super::Control;
+use super::driver::{Buffer, CudaError, Gpu};
+use super::endpoint::Device;
+use super::side::{Side, Way};
+use super::{bound, meet};
+use crate::sample::{Memory, MoverKind};
+use crate::sweep::Buffers;
+use crate::transport::{Setup, TransportError};
+use crate::units::format_size;
+
+/// What ranks tell each other when a sweep on GPUs is over: nothing of this rank's GPU uses the other's memory any more, or that is not
+/// known.
+const DONE: u64 = 1;
+const DOUBTFUL: u64 = 2;
+/// And whether they reach each other's memory.
+const REACHED: u64 = 1;
+const SHUT: u64 = 2;
+
+/// Who copies with a mover.
+fn way(mover: MoverKind) -> Option<Way> {
+    match mover {
+        MoverKind::Memcpy | MoverKind::CudaIpcPush => Some(Way::Push),
+        MoverKind::CudaIpcPull => Some(Way::Pull),
+        _ => None,
+    }
+}
+
+impl<C: Control> Device<C> {
+    pub(super) fn prepare_either(&mut self, setup: &Setup) -> Result<(), TransportError> {
+        self.leave();
+        if setup.memory == Memory::Host {
+            return self.control.prepare(setup);
+        }
+        let rank = self.control.rank();
+        // Its words and lanes are needed, its arenas are not.
+        let words = Setup { memory: Memory::Host, arena: 0, ..setup.clone() };
+        self.control.prepare(&words)?;
+        let node = setup.nodes.get(rank);
+        let mates: Vec<usize> = (0..setup.nodes.len()).filter(|&other| other != rank && setup.nodes.get(other) == node).collect();
+        let own = if setup.lanes == 0 { Ok(None) } else { self.start(setup, &mates).map(Some) };
+        // Others wait for this rank's words, whatever has become of it.
+        let (side, refused) = match own {
+            Ok(side) => (side, None),
+            Err(error) => (None, Some(error)),
+        };
+        self.side = side;
+        self.meet();
+        self.offer(&mates);
+        self.met = Some(mates);
+        refused.map_or(Ok(()), Err)
+    }
+
+    /// Start this rank's GPU, and allocate and fill its arenas.
+    fn start(&mut self, setup: &Setup, mates: &[usize]) -> Result<Side, TransportError> {
+        let rank = self.control.rank();
+        let unready = |reason: String| TransportError::Unready { rank, reason };
+        let way = way(setup.mover).ok_or_else(|| unready(format!("{} moves no memory of GPUs here", setup.mover.name())))?;
+        let ordinal = bound::ordinal(setup, rank, mates).map_err(unready)?;
+        let gpu = Gpu::open(ordinal).map_err(|error| unready(error.to_string()))?;
+        let arena = usize::try_from(setup.arena).unwrap_or(usize::MAX);
+        let name = gpu.name();
+        let refuse = |error: CudaError| match gpu.memory() {
+            Ok((free, total)) if error.is_out_of_memory() => TransportError::Memory {
+                rank,
+                bytes: setup.memory(),
+                reason: format!("{name} has {} of {} free", format_size(free), format_size(total)),
+            },
+            _ => unready(format!("{name}: {error}")),
+        };
+        // Asked first: a driver may give more than there is, and be slow from then on.
+        if gpu.memory().is_ok_and(|(free, _)| free < setup.memory()) {
+            return Err(refuse(CudaError::out_of_memory()));
+        }
+        let arenas = (arena, setup.lanes);
+        let side = Side::new(rank, Arc::clone(&gpu), (setup.mover, way), arenas, setup.seed, setup.nodes.clone()).map_err(refuse)?;
+        if setup.buffers == Buffers::Rotate && setup.arena < gpu.about().l2 {
+            let (arena, l2) = (format_size(setup.arena), format_size(gpu.about().l2));
+            self.lines
+                .push(format!("{name}: an arena of {arena} fits its cache of {l2}, so bytes may never leave it; --arena {l2} or more"));
+        }
+        if !side.is_quick() {
+            self.lines
+                .push(format!("{name}: its driver has no stream waits; a thread of the host lets copies start, some microseconds late"));
+        }
+        Ok(side)
+    }
+
+    /// Offer this rank's memory to the others of its host, and reach theirs.
+    fn offer(&mut self, mates: &[usize]) {
+        let mut words = Vec::new();
+        if let Some(side) = &self.side {
+            let offered = if side.way == Way::Push { &side.landing } else { &side.outgoing };
+            if C::ONE_PROCESS {
+                let (start, context) = offered.address();
+                words = vec![start, context as u64, side.gpu.about().ordinal as u64];
+            } else {
+                match offered.handle() {
+                    Ok(handle) => words = meet::words(&handle),
+                    Err(error) => {
+                        self.lines.push(format!("{}: its memory cannot be shared with other processes: {error}", side.gpu.name()))
+                    }
+                }
+            }
+        }
+        let said = self.exchange(mates, |_| words.clone());
+        let mut answers = std::collections::BTreeMap::new();
+        for &mate in mates {
+            let Some(side) = &mut self.side else { break };
+            let Some(words) = said.get(&mate).filter(|words| !words.is_empty()) else { continue };
+            let length = if side.way == Way::Push { side.landing.len() } else { side.outgoing.len() };
+            let reached = if C::ONE_PROCESS { side.reach(mate, words, length, &mut self.lines) } else { side.map(mate, words, length) };
+            answers.insert(mate, if reached.is_ok() { REACHED } else { SHUT });
+            if let Err(why) = &reached {
+                self.lines.push(format!("rank {}: {why}", side.rank));
+            }
+            side.reached.insert(mate, reached);
+        }
+        let said = self.exchange(mates, |mate| answers.get(&mate).map_or_else(Vec::new, |&answer| vec![answer]));
+        if let Some(side) = &mut self.side {
+            side.shut = said.into_iter().filter(|(_, words)| words.first() == Some(&SHUT)).map(|(mate, _)| mate).collect();
+        }
+    }
+
+    /// Leave a sweep on GPUs, together with the other ranks of the host: nobody's memory is given back while another rank's GPU uses it.
+    pub(super) fn leave(&mut self) {
+        let Some(mates) = self.met.take() else { return };
+        self.meet();
+        let mut word = DONE;
+        if let Some(side) = &mut self.side {
+            if side.gpu.disturbed() {
+                word = DOUBTFUL;
+            }
+            side.reached.clear();
+        }
+        let said = self.exchange(&mates, |_| vec![word]);
+        let settled = |mate: &usize| said.get(mate).is_some_and(|words| words.first() == Some(&DONE));
+        if let Some(side) = self.side.take()
+            && !mates.iter().all(settled)
+        {
+            self.lines.push(format!("{}: its buffers stay allocated: another rank's copy into them was given up", side.gpu.name()));
+            side.leak();
+        }
+    }
+}
+
+impl Side {
+    /// Reach the memory of another thread.
+    fn reach(&self, mate: usize, words: &[u64], length: usize, lines: &mut Vec<String>) -> Result<Buffer, String> {
+        let &[start, context, ordinal] = words else { return Err(format!("rank {mate} offered no memory")) };
+        let ordinal = usize::try_from(ordinal).unwrap_or(usize::MAX);
+        let direct = self.gpu.reach_ordinal(ordinal).map_err(|error| format!("{}: {error}", self.gpu.name()))?;
+        if !direct {
+            let own = self.gpu.about().ordinal;
+            lines.push(format!(
+                "{}→{mate}: GPU {own} cannot reach the memory of GPU {ordinal}; the driver takes copies through the host's memory",
+                self.rank
+            ));
+        }
+        Ok(Buffer::lent(&self.gpu, (start, usize::try_from(context).unwrap_or(0)), length))
+    }
+
+    /// Reach the memory of another process.
+    fn map(&self, mate: usize, words: &[u64], length: usize) -> Result<Buffer, String> {
+        let handle = meet::handle(words).ok_or_else(|| format!("rank {mate} offered no memory"))?;
+        Buffer::map(&self.gpu, handle, length).map_err(|error| {
+            format!("{} cannot map the memory of rank {mate}: {error}; is there peer access between the GPUs?", self.gpu.name())
+        })
+    }
+}
