@@ -7,7 +7,7 @@ mod closed_loop;
 mod diagnoses;
 mod engine;
 mod executions;
-#[cfg(feature = "cuda")]
+#[cfg(all(feature = "cuda", feature = "nvml"))]
 mod gpu;
 mod imports;
 #[cfg(feature = "mpi")]

@@ -1,3 +1,8 @@
 //! Device memory without a GPU: stand-ins for CUDA's driver and NCCL, and what the program does with them.
 
+#![allow(unsafe_code, reason = "the stand-ins are called as the driver and NCCL are")]
+
+mod cases;
+mod driver;
+mod ranks;
 pub mod stand_in;
