@@ -329,7 +329,7 @@ fn does_not_block() {
     let mut comm = std::ptr::null_mut();
     // The beginning of `ncclConfig_t`: size, magic, version, whether it blocks; the rest as if not said.
     let mut config = [0x8000_0000_8000_0000_u64; 16];
-    config[..3].copy_from_slice(&[128, 22_907 << 32 | 0x00ca_febe, 0x8000_0000 << 32]);
+    config[..3].copy_from_slice(&[128, 22_907 << 32 | 0xcafe_beef, 0x8000_0000 << 32]);
     // SAFETY: a place to write, and a configuration of 128 bytes.
     let first = unsafe { sys::ncclCommInitRankConfig(&raw mut comm, ranks as i32, id(), rank as i32, config.as_mut_ptr().cast()) };
     assert_eq!(first, Code::ncclInProgress);
