@@ -63,6 +63,7 @@ fn child() {
         "sticky" => sticky(),
         "late" => late(),
         "no wait" => no_wait(),
+        "full" => full(),
         "count" => println!("{:?}", CudaContext::device_count().map_err(|error| error.0)),
         case => super::ranks::do_case(case),
     }
@@ -356,6 +357,39 @@ fn late() {
         assert_eq!(failed, Err(sys::CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
         assert_eq!(result::malloc_sync(1).map_err(|error| error.0), Err(sys::CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
     }
+    drop((context, stream));
+}
+
+/// More work than a stream has room for behind a closed gate: whoever brings it waits until the gate is open.
+fn full() {
+    let (context, stream) = device(0);
+    let at = filled(0, 4);
+    // SAFETY: memory of our own; the word is written by this process and read by the stream.
+    unsafe {
+        let word = result::malloc_host(4, 0).unwrap().cast::<u32>();
+        word.write_volatile(0);
+        code(sys::cuStreamWaitValue32_v2(stream.cu_stream(), word.addr() as u64, 1, 0)).unwrap();
+        let opener = std::thread::spawn({
+            let word = word.expose_provenance();
+            move || {
+                std::thread::sleep(std::time::Duration::from_millis(100));
+                std::ptr::with_exposed_provenance_mut::<u32>(word).write_volatile(1);
+            }
+        });
+        let since = std::time::Instant::now();
+        let mut last = since.elapsed();
+        for number in 0..1100 {
+            result::memset_d8_async(at, 1, 4, stream.cu_stream()).unwrap();
+            if number == 1000 {
+                last = since.elapsed();
+            }
+        }
+        assert!(last.as_millis() < 90 && since.elapsed().as_millis() >= 95, "{last:?} {:?}", since.elapsed());
+        settle(&stream);
+        opener.join().unwrap();
+        result::free_host(word.cast()).unwrap();
+    }
+    free(at);
     drop((context, stream));
 }
 

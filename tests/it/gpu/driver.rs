@@ -28,6 +28,11 @@ fn the_default_stream_and_pageable_memory_are_as_with_the_driver() {
 }
 
 #[test]
+fn a_stream_has_room_for_so_much_work() {
+    assert_eq!(run("full", &[]).violations, Vec::<String>::new());
+}
+
+#[test]
 fn memory_of_another_process_is_read_and_written() {
     let told = run("owner", &[("TOPOSCOPE_TEST_TOLD", "waits")]);
     assert_eq!((told.processes, told.violations), (2, Vec::new()));
