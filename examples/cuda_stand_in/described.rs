@@ -128,7 +128,8 @@ pub struct Via {
     pub from: String,
     pub to: String,
     /// such as `NET/IB/0/GDRDMA`
-    pub via: String,
+    #[serde(rename = "via")]
+    pub way: String,
 }
 
 /// A call that fails.

@@ -332,15 +332,21 @@ pub fn left() -> (usize, usize) {
 /// How a call is to fail.
 pub enum Failure {
     Now(Code),
-    /// when its stream gets to it; `None` for work that never ends
-    Late(Option<Code>),
+    /// when its stream gets to it
+    Late(Late),
+}
+
+/// Work that never ends, and the error that it makes the communicator have, if any.
+#[derive(Clone, Copy)]
+pub struct Late {
+    pub why: Option<Code>,
 }
 
 pub fn failure(call: &str) -> Option<Failure> {
     let fail = described::failure(&described().nccl.fail, call)?;
     if fail.error == "hang" {
-        return Some(Failure::Late(None));
+        return Some(Failure::Late(Late { why: None }));
     }
     let code = NAMES.iter().position(|(name, _)| *name == fail.error).map_or(CUDA_ERROR, |at| at as Code);
-    Some(if fail.is_late() { Failure::Late(Some(code)) } else { Failure::Now(code) })
+    Some(if fail.is_late() { Failure::Late(Late { why: Some(code) }) } else { Failure::Now(code) })
 }

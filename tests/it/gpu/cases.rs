@@ -146,6 +146,11 @@ fn gate() {
     drop((context, stream));
 }
 
+/// Bytes in hexadecimal.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+}
+
 /// What CUDA tells of each device: address, UUID, bytes and whom it reaches.
 fn devices() {
     result::init().unwrap();
@@ -166,7 +171,7 @@ fn devices() {
             }
         }
         let text = String::from_utf8_lossy(&text).trim_end_matches('\0').to_owned();
-        let uuid: String = result::device::get_uuid(device).unwrap().bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let uuid: String = hex(&result::device::get_uuid(device).unwrap().bytes.map(i8::cast_unsigned));
         // SAFETY: a device that there is.
         let bytes = unsafe { result::device::total_mem(device) }.unwrap();
         println!("device {device} {text} {uuid} {} {reaches}", bytes >> 30);
@@ -185,9 +190,8 @@ fn owner() {
         assert_eq!(code(sys::cuIpcOpenMemHandle_v2(&raw mut opened, handle, 1)), Err(sys::CUresult::CUDA_ERROR_INVALID_CONTEXT));
         handle.reserved.map(i8::cast_unsigned)
     };
-    let hex: String = handle.iter().map(|byte| format!("{byte:02x}")).collect();
     let report = std::env::var(stand_in::REPORT).unwrap();
-    let mut child = command("opener", Path::new(&report)).env(TOLD, hex).stdin(Stdio::piped()).spawn().unwrap();
+    let mut child = command("opener", Path::new(&report)).env(TOLD, hex(&handle)).stdin(Stdio::piped()).spawn().unwrap();
     if was_told() == "frees too early" {
         // The other one has it open once it has written.
         while read(at, 1)[0] != 9 {
@@ -237,6 +241,11 @@ fn opener() {
     drop((context, stream));
 }
 
+/// What a stream calls may not call the driver.
+unsafe extern "C" fn calls(_: *mut c_void) {
+    assert!(result::mem_get_info().is_err());
+}
+
 /// One rule after another, broken.
 fn broken_rules() {
     let (context, stream) = device(0);
@@ -264,9 +273,6 @@ fn broken_rules() {
         result::event::destroy(event).unwrap();
         assert!(result::event::record(event, stream.cu_stream()).is_err());
         // called by a stream
-        unsafe extern "C" fn calls(_: *mut c_void) {
-            assert!(result::mem_get_info().is_err());
-        }
         code(sys::cuLaunchHostFunc(stream.cu_stream(), Some(calls), std::ptr::null_mut())).unwrap();
         settle(&stream);
         result::free_host(word.cast()).unwrap();

@@ -32,7 +32,7 @@ fn together(case: &str, ranks: usize, set: &[(&str, &str)]) -> (Vec<String>, Tol
 
 /// What a rank of a case has.
 struct Rank {
-    rank: usize,
+    number: usize,
     ranks: usize,
     comm: sys::ncclComm_t,
     stream: std::sync::Arc<CudaStream>,
@@ -74,7 +74,7 @@ fn start() -> Rank {
     let mut comm = std::ptr::null_mut();
     // SAFETY: a place to write.
     ok(unsafe { sys::ncclCommInitRank(&raw mut comm, ranks as i32, id(), rank as i32) });
-    Rank { rank, ranks, comm, stream }
+    Rank { number: rank, ranks, comm, stream }
 }
 
 impl Rank {
@@ -151,7 +151,7 @@ fn exchange() {
     let own = start();
     let messages = 50;
     let piece = BYTES / 64;
-    let from = filled(own.rank as u8 + 1, piece);
+    let from = filled(own.number as u8 + 1, piece);
     let to = filled(0, piece * own.ranks);
     for _ in 0..3 {
         ok(group(|| {
@@ -175,7 +175,7 @@ fn exchange() {
 fn reduce() {
     let own = start();
     let at = filled(0, BYTES);
-    let numbers: Vec<f32> = (0..256).map(|at| at as f32 + own.rank as f32).collect();
+    let numbers: Vec<f32> = (0..256).map(|at| at as f32 + own.number as f32).collect();
     // SAFETY: memory of our own.
     unsafe {
         result::memcpy_htod_sync(at, &numbers).unwrap();
@@ -184,9 +184,9 @@ fn reduce() {
         settle(&own.stream);
         let mut sums = vec![0.0_f32; 256];
         result::memcpy_dtoh_sync(&mut sums, at).unwrap();
-        assert!(sums.iter().zip(0..).all(|(&sum, at)| sum == (4 * at + 6) as f32));
+        assert!(sums.iter().zip(0..).all(|(&sum, at)| sum.to_bits() == ((4 * at + 6) as f32).to_bits()));
         let gathered = filled(0, 4 * 1024);
-        result::memset_d8_async(at, own.rank as u8, 1024, own.stream.cu_stream()).unwrap();
+        result::memset_d8_async(at, own.number as u8, 1024, own.stream.cu_stream()).unwrap();
         ok(sys::ncclAllGather(raw, gathered as *mut c_void, 256, kind, own.comm, own.raw()));
         settle(&own.stream);
         assert!(read(gathered, 4 * 1024).chunks(1024).zip(0..).all(|(part, rank)| part.iter().all(|&byte| byte == rank)));
@@ -203,21 +203,21 @@ fn reduce() {
 fn split() {
     let own = start();
     let mut comm = std::ptr::null_mut();
-    let (color, key) = ((own.rank % 2) as i32, -(own.rank as i32));
+    let (color, key) = ((own.number % 2) as i32, -(own.number as i32));
     // SAFETY: a place to write.
     ok(unsafe { sys::ncclCommSplit(own.comm, color, key, &raw mut comm, std::ptr::null_mut()) });
-    let half = Rank { rank: 1 - own.rank / 2, ranks: 2, comm, stream: own.stream.clone() };
+    let half = Rank { number: 1 - own.number / 2, ranks: 2, comm, stream: own.stream.clone() };
     let mut told = -1;
     // SAFETY: a place to write.
     ok(unsafe { sys::ncclCommUserRank(comm, &raw mut told) });
-    assert_eq!(told, half.rank as i32);
-    let (from, to) = (filled(own.rank as u8, 64), filled(9, 64));
+    assert_eq!(told, half.number as i32);
+    let (from, to) = (filled(own.number as u8, 64), filled(9, 64));
     ok(group(|| {
-        ok(half.send(from, 64, 1 - half.rank));
-        ok(half.receive(to, 64, 1 - half.rank));
+        ok(half.send(from, 64, 1 - half.number));
+        ok(half.receive(to, 64, 1 - half.number));
     }));
     settle(&own.stream);
-    assert_eq!(usize::from(read(to, 64)[0]), (own.rank + 2) % 4);
+    assert_eq!(usize::from(read(to, 64)[0]), (own.number + 2) % 4);
     free(from);
     free(to);
     half.end();
@@ -244,10 +244,10 @@ fn put() {
             ok(sys::ncclMemAlloc(&raw mut memory[at], bytes));
             assert_eq!(register(own.comm, memory[at], bytes, &raw mut windows[at], 1), 0);
         }
-        result::memset_d8_async(memory[0] as u64, own.rank as u8 + 1, BYTES, own.stream.cu_stream()).unwrap();
+        result::memset_d8_async(memory[0] as u64, own.number as u8 + 1, BYTES, own.stream.cu_stream()).unwrap();
         let [mine, place] = [memory[0], windows[1]];
         for peer in 0..own.ranks {
-            assert_eq!(put(mine, BYTES, 1, peer as i32, place, own.rank * BYTES, 0, 0, 0, own.comm, own.raw()), 0);
+            assert_eq!(put(mine, BYTES, 1, peer as i32, place, own.number * BYTES, 0, 0, 0, own.comm, own.raw()), 0);
         }
         let all: Vec<[i32; 4]> = (0..own.ranks as i32).map(|peer| [1, peer, 0, 0]).collect();
         assert_eq!(wait(all.len() as i32, all.as_ptr(), own.comm, own.raw()), 0);
@@ -272,7 +272,7 @@ fn put() {
 fn mismatch() {
     let own = start();
     let at = filled(0, BYTES);
-    ok(if own.rank == 0 { own.send(at, BYTES, 1) } else { own.receive(at, BYTES / 2, 0) });
+    ok(if own.number == 0 { own.send(at, BYTES, 1) } else { own.receive(at, BYTES / 2, 0) });
     settle(&own.stream);
     free(at);
     own.end();
@@ -283,8 +283,8 @@ fn ring() {
     let own = start();
     let (from, to) = (filled(1, 64), filled(0, 64));
     ok(group(|| {
-        ok(own.send(from, 64, (own.rank + 1) % own.ranks));
-        ok(own.receive(to, 64, (own.rank + own.ranks - 1) % own.ranks));
+        ok(own.send(from, 64, (own.number + 1) % own.ranks));
+        ok(own.receive(to, 64, (own.number + own.ranks - 1) % own.ranks));
     }));
     settle(&own.stream);
     free(from);
@@ -297,8 +297,8 @@ fn waits() {
     let own = start();
     let (from, to) = (filled(1, 64), filled(0, 64));
     ok(group(|| {
-        ok(own.send(from, 64, (own.rank + 1) % own.ranks));
-        ok(own.receive(to, 64, (own.rank + own.ranks - 1) % own.ranks));
+        ok(own.send(from, 64, (own.number + 1) % own.ranks));
+        ok(own.receive(to, 64, (own.number + own.ranks - 1) % own.ranks));
     }));
     let since = Instant::now();
     while own.error() == Code::ncclSuccess && since.elapsed() < Duration::from_millis(300) {
@@ -306,7 +306,7 @@ fn waits() {
     }
     // SAFETY: asks a stream.
     let busy = unsafe { driver::cuStreamQuery(own.stream.cu_stream()) }.result().is_err();
-    println!("rank {} {:?} busy {busy}", own.rank, own.error());
+    println!("rank {} {:?} busy {busy}", own.number, own.error());
     own.abort();
     free(from);
     free(to);
@@ -333,7 +333,7 @@ fn does_not_block() {
     // SAFETY: a place to write, and a configuration of 128 bytes.
     let first = unsafe { sys::ncclCommInitRankConfig(&raw mut comm, ranks as i32, id(), rank as i32, config.as_mut_ptr().cast()) };
     assert_eq!(first, Code::ncclInProgress);
-    let own = Rank { rank, ranks, comm, stream };
+    let own = Rank { number: rank, ranks, comm, stream };
     let until_there = || {
         while own.error() == Code::ncclInProgress {
             std::thread::sleep(Duration::from_millis(1));
@@ -343,8 +343,8 @@ fn does_not_block() {
     until_there();
     let (from, to) = (filled(1, 64), filled(0, 64));
     let code = group(|| {
-        ok(own.send(from, 64, (own.rank + 1) % own.ranks));
-        ok(own.receive(to, 64, (own.rank + own.ranks - 1) % own.ranks));
+        ok(own.send(from, 64, (own.number + 1) % own.ranks));
+        ok(own.receive(to, 64, (own.number + own.ranks - 1) % own.ranks));
     });
     assert_eq!(code, Code::ncclInProgress);
     until_there();
@@ -357,7 +357,7 @@ fn does_not_block() {
 /// Rank 1 ends without a word; rank 0 waits for it.
 fn dies() {
     let own = start();
-    if own.rank == 1 {
+    if own.number == 1 {
         std::process::exit(0);
     }
     let to = filled(0, 64);
