@@ -5,6 +5,7 @@
 //! in `together` for several.
 
 mod agent;
+mod assembly;
 mod collect;
 mod copies;
 #[cfg(feature = "cuda")]
@@ -69,6 +70,8 @@ pub struct Setup {
     pub nodes: Vec<usize>,
     /// names the NCCL communicator that ranks meet in, 128 bytes made by rank 0; empty for movers without one
     pub nccl: Vec<u8>,
+    /// the ranks that meet in it, by the engine's own numbers, in its order; engines fill it in
+    pub group: Vec<usize>,
     pub buffers: Buffers,
     /// bytes of the arena a rank sends from, and of each one that it receives into
     pub arena: u64,
@@ -79,6 +82,9 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// Instead of a host in `nodes`: the rank does not answer any more.
+    pub const LOST: usize = usize::MAX;
+
     /// Bytes of a rank's buffers.
     pub const fn memory(&self) -> u64 {
         self.arena.saturating_mul(1 + self.lanes as u64)
@@ -86,7 +92,18 @@ impl Setup {
 
     /// Ranks with so much memory of the host for each arena, which does not lie on GPUs.
     pub const fn host(mover: MoverKind, buffers: Buffers, arena: u64, lanes: usize, seed: u64) -> Self {
-        Self { mover, memory: Memory::Host, gpus: Vec::new(), nodes: Vec::new(), nccl: Vec::new(), buffers, arena, lanes, seed }
+        Self {
+            mover,
+            memory: Memory::Host,
+            gpus: Vec::new(),
+            nodes: Vec::new(),
+            nccl: Vec::new(),
+            group: Vec::new(),
+            buffers,
+            arena,
+            lanes,
+            seed,
+        }
     }
 
     /// What a rank prepares that takes no part: no buffers.

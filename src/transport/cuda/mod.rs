@@ -6,6 +6,8 @@ mod bound;
 mod carry;
 pub mod driver;
 mod endpoint;
+mod joint;
+mod joint_several;
 mod lane;
 mod meet;
 pub mod nccl;
