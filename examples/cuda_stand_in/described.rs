@@ -152,6 +152,19 @@ pub struct Fail {
     seen: AtomicU64,
 }
 
+impl Fail {
+    /// True if the stream fails, and not the call: what never ends always does.
+    pub fn is_late(&self) -> bool {
+        self.late || self.error == "hang"
+    }
+}
+
+/// True if a process runs: one that ended and was not yet waited for does not.
+pub fn is_alive(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|after| !after.is_empty() && !after.trim_start().starts_with(['Z', 'X']))
+}
+
 /// True if a list such as `0-3,7` has a number.
 pub fn has(list: &str, number: usize) -> bool {
     list.split(',').any(|part| {

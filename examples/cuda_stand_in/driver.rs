@@ -280,7 +280,7 @@ pub fn call(name: &'static str, answer: impl FnOnce(&'static Driver) -> Answer) 
     let answer = || {
         if let Some(fail) = described::failure(&driver.described.cuda.fail, name) {
             let code = codes::code(&fail.error).unwrap_or(UNKNOWN);
-            if fail.late {
+            if fail.is_late() {
                 LATE.set(Some(if fail.error == "hang" { Late::Hangs } else { Late::Fails(code) }));
             } else {
                 if fail.sticky

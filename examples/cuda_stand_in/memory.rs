@@ -6,12 +6,16 @@
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::codes::{Answer, INVALID_HANDLE, OUT_OF_MEMORY};
+use super::described::is_alive;
 
 const PAGE: usize = 4096;
 const MAGIC: u64 = 0x746f_706f_6475_6461;
+
+/// Allocations of this process so far.
+static MADE: AtomicU64 = AtomicU64::new(1);
 
 /// The page before the bytes, shared by all that have it open.
 #[repr(C)]
@@ -89,7 +93,7 @@ impl Memory {
         let file = unsafe { File::from_raw_fd(fd) };
         file.set_len((size + PAGE) as u64).map_err(|_| OUT_OF_MEMORY)?;
         let base = Self::map(&file, size)?;
-        let nonce = (u64::from(std::process::id()) << 32) ^ base as u64;
+        let nonce = (u64::from(std::process::id()) << 32) | MADE.fetch_add(1, Ordering::Relaxed);
         // SAFETY: the first page of the mapping, which nobody else knows yet; zeros are good for all that is not written.
         unsafe {
             let head = std::ptr::with_exposed_provenance_mut::<Head>(base - PAGE);
@@ -145,7 +149,7 @@ impl Memory {
     /// Processes that have it open and live.
     pub fn openers(&self) -> Vec<u32> {
         let open = self.head().openers.iter().map(|slot| slot.load(Ordering::Acquire)).filter(|&pid| pid != 0);
-        open.filter(|pid| std::path::Path::new(&format!("/proc/{pid}")).exists()).collect()
+        open.filter(|&pid| is_alive(pid)).collect()
     }
 
     /// Nobody opens it any more.

@@ -265,6 +265,8 @@ pub enum Commands {
     Strategies(super::strategies::StrategiesArgs),
     /// Predict what plans take: time, what binds, load of every resource; several are compared
     Replay(super::replay::ReplayArgs),
+    /// List the benchmark scenarios, or run them on the ranks: pairs, fans, rings, weight syncs, incast, in tables by method
+    Scenarios(super::scenarios::ScenariosArgs),
     /// List the fabrics that come with the program, or print one to start a file of your own from
     Fabrics { name: Option<String> },
     /// What this build and this machine can do, and how to get what is absent
@@ -360,6 +362,8 @@ pub enum SchemaOf {
     Plan,
     /// flows between ranks, in stages
     Traffic,
+    /// what `toposcope scenarios run --json` prints
+    Scenarios,
 }
 
 /// Open MPI takes 0 for as many as there are slots.

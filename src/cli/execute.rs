@@ -16,17 +16,15 @@ use super::prices::Priced;
 use super::recorder::Recorder;
 use super::replay::ReplayArgs;
 use super::{FINE, FOUND, live, prices};
+use crate::diagnose::MARGIN;
 use crate::import::plans as import;
 use crate::launch::job::Job;
 use crate::measure::Conductor;
 use crate::plan::{Execution, Foreseen, Traffic, Transfers};
 use crate::session::Event;
-use crate::sweep::SweepSettings;
+use crate::sweep::{MOST_REPEATS, SweepSettings};
 use crate::units::{format_count, format_seconds, plain};
 
-/// Measured times may lie outside the predicted interval by this share when nobody says otherwise: what a run differs from the next on
-/// a quiet machine, beyond what the interval knows.
-const TOLERANCE: f64 = 0.15;
 /// Timed runs when nobody says otherwise.
 const REPEATS: u32 = 5;
 
@@ -38,7 +36,7 @@ pub struct ExecuteArgs {
     #[arg(long)]
     pub execute: bool,
     /// With --execute: timed runs, after one that is not (default: 5)
-    #[arg(long, value_name = "N", requires = "execute")]
+    #[arg(long, value_name = "N", requires = "execute", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_REPEATS)))]
     pub repeats: Option<u32>,
     /// With --execute: who the ranks are (default: mpi under an MPI launcher, else threads)
     #[arg(long, value_enum, requires = "execute")]
@@ -74,10 +72,10 @@ pub(super) fn run(global: &Global, wanted: &ReplayArgs, job: Option<Job>) -> Res
     let engine = args.engine.or(if job.is_some() { Some(EngineArg::Mpi) } else { Some(EngineArg::Threads) });
     let sweep = SweepArgs { engine, group: wanted.price.group.clone(), ..SweepArgs::default() };
     if let Some(job) = job.filter(|job| job.rank > 0) {
-        let nothing = Runs { plans: Vec::new(), repeats: 1, tolerance: TOLERANCE, json: false };
+        let nothing = Runs { plans: Vec::new(), repeats: 1, tolerance: MARGIN, json: false };
         return live::start(global, &sweep, &live::Mode::Plans(nothing), Some(job));
     }
-    let tolerance = args.tolerance.unwrap_or(TOLERANCE);
+    let tolerance = args.tolerance.unwrap_or(MARGIN);
     anyhow::ensure!(tolerance >= 0.0 && tolerance.is_finite(), "--tolerance: {tolerance} is no share; such as 0.15");
     let plans = named(wanted)?;
     let ranks = plans.iter().map(|plan| plan.traffic.ranks).max().unwrap_or(0);
@@ -252,7 +250,7 @@ mod tests {
         let traffic =
             Traffic { name: "relay".to_owned(), stages: vec![Stage { name: "across".to_owned(), waits: true }], ..Traffic::default() };
         let plan = ToRun { name: "relay".to_owned(), transfers: Transfers::Traffic(traffic.clone()), traffic, foreseen: None };
-        Runs { plans: vec![plan], repeats: 1, tolerance: 0.15, json }
+        Runs { plans: vec![plan], repeats: 1, tolerance: MARGIN, json }
     }
 
     #[test]

@@ -73,6 +73,7 @@ pub(super) fn schema(of: SchemaOf) -> u8 {
         SchemaOf::Event => crate::session::EVENT_SCHEMA,
         SchemaOf::Plan => crate::plan::files::PLAN_SCHEMA,
         SchemaOf::Traffic => crate::plan::files::TRAFFIC_SCHEMA,
+        SchemaOf::Scenarios => crate::export::SCENARIOS_SCHEMA,
     });
     FINE
 }

@@ -43,6 +43,8 @@ pub(super) enum Mode {
     Tests { count: usize },
     /// plans, run for real
     Plans(super::execute::Runs),
+    /// benchmark scenarios, made for the ranks that there are
+    Scenarios(super::scenarios::Wanted),
 }
 
 /// Start, whoever this process is.
@@ -192,7 +194,7 @@ fn root(
     fabric: Option<&Arc<Fabric>>,
     engine: impl FnOnce() -> Result<Box<dyn Engine>>,
 ) -> Result<u8> {
-    if let Mode::Headless { out: Some(out), .. } = mode {
+    if let Mode::Headless { out: Some(out), .. } | Mode::Scenarios(super::scenarios::Wanted { out: Some(out), .. }) = mode {
         writable(out)?;
     }
     ask_for_paths();
@@ -236,7 +238,7 @@ fn root(
     Ok(done.code)
 }
 
-/// Refuse a calibration's path that cannot be written, before hours are measured for it. (Nothing is created yet.)
+/// Refuse a file's path that cannot be written, before hours are measured for it. (Nothing is created yet.)
 fn writable(out: &Path) -> Result<()> {
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if out.is_dir() || !folder.is_dir() {
@@ -314,7 +316,7 @@ fn run(
     let Session { store, header, records, settings, start, next_probe, resume, plans } = session;
     let headless = !matches!(mode, Mode::Screen);
     let start = if headless { start.or_else(|| Some(Start::new(settings.clone()))) } else { start };
-    let (gate, like) = (Arc::new(Gate::default()), settings.clone());
+    let (gate, like, movers) = (Arc::new(Gate::default()), settings.clone(), engine.movers().to_vec());
     let (commands, orders): (Sender<Command>, Receiver<Command>) = mpsc::channel();
     let recorder = Recorder::new(store, header.clone(), &records, house.guard.clone(), resume.clone());
     let recorder = Rc::new(RefCell::new(recorder));
@@ -357,15 +359,20 @@ fn run(
     for plan in &plans {
         conductor.load_plan(plan);
     }
-    let tested = match mode {
-        Mode::Tests { count } => super::run_tests::all(global, &mut conductor, &recorder, &like, *count, &house.stderr),
+    let ran = match mode {
+        Mode::Tests { count } => super::run_tests::all(global, &mut conductor, &recorder, &like, *count, &house.stderr).map(|()| None),
+        Mode::Scenarios(wanted) => {
+            let mut bench =
+                super::scenarios::Bench { conductor: &mut conductor, recorder: &recorder, foreseen: &foreseen, movers: &movers };
+            bench.all(wanted, &like, &house.stderr).map(Some)
+        }
         Mode::Plans(wanted) => {
             super::execute::all(&mut conductor, &recorder, &foreseen, wanted, &like, &house.stderr);
-            Ok(())
+            Ok(None)
         }
         _ => {
             conductor.run(start, headless);
-            Ok(())
+            Ok(None)
         }
     };
     let blemished = conductor.blemished();
@@ -383,10 +390,11 @@ fn run(
         let text = "nothing was measured\n".to_owned();
         return (Ok(Done { code: FINE, text, untidy: false, lost: false, complaint: None }), Some(engine));
     }
-    (tested.and_then(|()| finish(mode, &recorder, blemished)), Some(engine))
+    (ran.and_then(|told| finish(mode, &recorder, blemished, told)), Some(engine))
 }
 
-fn finish(mode: &Mode, recorder: &Recorder, blemished: bool) -> Result<Done> {
+/// `told`: what the mode has to say itself, with its exit code.
+fn finish(mode: &Mode, recorder: &Recorder, blemished: bool, told: Option<(String, u8)>) -> Result<Done> {
     let model = recorder.model();
     if matches!(mode, Mode::Headless { .. }) && model.sweep.is_none() {
         // The sweep was refused; the reason stands in the last notice.
@@ -407,7 +415,7 @@ fn finish(mode: &Mode, recorder: &Recorder, blemished: bool) -> Result<Done> {
     let text = match mode {
         Mode::Headless { json: true, .. } => summary::json(model, recorder.folder(), there),
         // Whoever asked for tests tells the findings.
-        Mode::Tests { .. } | Mode::Plans(_) => String::new(),
+        Mode::Tests { .. } | Mode::Plans(_) | Mode::Scenarios(_) => String::new(),
         _ => summary::text(model, recorder.folder(), there),
     };
     let lost = !model.lost.is_empty();
@@ -415,6 +423,9 @@ fn finish(mode: &Mode, recorder: &Recorder, blemished: bool) -> Result<Done> {
     let mut text = text;
     if let Mode::Plans(plans) = mode {
         (text, code) = super::execute::told(plans, &model.plans, &model.executions)?;
+    }
+    if let Some(told) = told {
+        (text, code) = told;
     }
     let complaint = recorder.failed().map(|error| format!("toposcope: the session lacks its end: {error}"));
     if complaint.is_some() {

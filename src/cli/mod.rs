@@ -24,6 +24,7 @@ mod prices;
 mod recorder;
 mod replay;
 mod run_tests;
+mod scenarios;
 mod settings;
 mod strategies;
 mod summary;
@@ -142,6 +143,7 @@ fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {
         Some(Commands::Strategies(wanted)) => strategies::run(&wanted),
         Some(Commands::Replay(wanted)) if wanted.execute.execute => execute::run(&global, &wanted, job),
         Some(Commands::Replay(wanted)) => replay::run(&wanted),
+        Some(Commands::Scenarios(wanted)) => scenarios::run(&global, &wanted, job),
         Some(Commands::Fabrics { name }) => facts::fabrics(name.as_deref()),
         Some(Commands::Doctor { json }) => facts::doctor(&global, json),
         Some(Commands::Keys) => facts::keys(),

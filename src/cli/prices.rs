@@ -86,6 +86,10 @@ fn calibrated(path: &Path) -> Result<Calibrated> {
     }
     if !path.is_dir() {
         let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        if !text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']) {
+            let what = if text.trim().is_empty() { "the file is empty" } else { "no JSON" };
+            bail!("{}: {what}: expected the folder of a session, a calibration (sweep --out), or fits (fit --json)", path.display());
+        }
         let object = || serde_json::from_str::<Kind>(&text).is_ok_and(|kind| kind.fits.is_some() && kind.samples.is_none());
         if text.trim_start().starts_with('[') || object() {
             let published = Published::read(&text).and_then(|published| published.prices());

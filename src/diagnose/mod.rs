@@ -23,7 +23,7 @@ mod suspects;
 pub use cause::Cause;
 pub use claims::Claims;
 pub use compare::{Change, Changes, CompareError, compare, compare_diagnosed};
-pub use executed::Executed;
+pub use executed::{Executed, MARGIN};
 pub use finding::{Diagnosis, Fact, Finding, Severity, Shape, Silenced, Suspect, Ways};
 pub use measured::{AtSize, Measured, PairClass, PairSeen, Pairs, Provenance, Selected};
 pub use rule::{RULES, Rule, View};

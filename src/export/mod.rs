@@ -19,6 +19,8 @@ pub use taccl::{Taccl, taccl, write_taccl};
 
 /// JSON Schema (draft 2020-12) of a calibration as this version writes it.
 pub const CALIBRATION_SCHEMA: &str = include_str!("schema/calibration.json");
+/// JSON Schema of what benchmark scenarios came to.
+pub const SCENARIOS_SCHEMA: &str = include_str!("schema/scenarios.json");
 /// JSON Schema (draft 2020-12) of the fits as this version writes them.
 pub const FITS_SCHEMA: &str = include_str!("schema/fits.json");
 /// JSON Schema (draft 2020-12) of `toposcope diagnose --json` as this version writes it.

@@ -82,11 +82,6 @@ pub struct Residual {
 }
 
 impl Residual {
-    /// Measured over foreseen.
-    pub fn ratio(&self) -> f64 {
-        self.seconds / self.foreseen
-    }
-
     /// True if the measured time lies outside the interval by more than this share of its ends.
     pub fn is_beyond(&self, tolerance: f64) -> bool {
         self.seconds > self.high * (1.0 + tolerance) || self.seconds < self.low * (1.0 - tolerance)

@@ -8,6 +8,7 @@
 //! price     a calibration (or a described fabric) -> what flows cost: latency, own link, shared resources
 //! replay    traffic over prices -> when each flow runs, how full each resource is, which one binds
 //! strategy  ways to bring a model from trainers to engines, as traffic
+//! scenario  the benchmark scenarios by name, made for the ranks that there are
 //! work      transfers -> what each rank holds, sends, receives and must have in the end, to be run for real
 //! ```
 //!
@@ -20,6 +21,7 @@ pub mod files;
 pub mod map;
 pub mod price;
 mod replay;
+pub mod scenario;
 pub mod schedule;
 mod segment;
 pub mod strategy;

@@ -36,7 +36,7 @@ pub enum Command {
         /// of the traffic
         name: String,
         transfers: Transfers,
-        /// timed runs, after one that is not
+        /// timed runs, after those that are not
         repeats: u32,
     },
     /// end the job

@@ -261,7 +261,7 @@ impl Engine for Sim {
             self.clock += order.timeout;
         } else {
             let ends = work::ends(&work, &self.fabric);
-            for _ in 0..=order.runs {
+            for _ in 0..order.warmup.saturating_add(order.runs) {
                 let factor = self.fabric.noise().map_or(1.0, |noise| noise.factor(&mut self.rng));
                 let run: Vec<(usize, f64)> = ends.iter().map(|end| end * factor).enumerate().collect();
                 let last = run.iter().map(|&(_, end)| end).fold(0.0, f64::max);
@@ -275,8 +275,7 @@ impl Engine for Sim {
                 self.clock += last + 2.0 * DISPATCH;
                 carried.runs.push(run);
             }
-            // The first one is not timed.
-            carried.runs.drain(..carried.runs.len().min(1));
+            carried.runs.drain(..carried.runs.len().min(order.warmup as usize));
         }
         self.reports.push_back(Report::Carried(carried));
         Ok(())

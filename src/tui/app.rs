@@ -31,6 +31,22 @@ use crate::transport::Collector;
 const NEWS: Duration = Duration::from_millis(25);
 const CHUNK: usize = 32;
 
+/// What actions are decided by, beside the panel's own state, which they change.
+macro_rules! facts {
+    ($app:ident) => {
+        Facts {
+            model: &$app.model,
+            atlas: &$app.atlas,
+            view: &$app.view,
+            fans: &$app.fans,
+            fits: &$app.fits,
+            desk: &$app.desk,
+            replays: &$app.replays,
+            mode: $app.mode,
+        }
+    };
+}
+
 /// Facts, what is derived from them, and where the person is.
 pub struct App {
     /// shared with the thread that diagnoses it, while that reads it
@@ -318,16 +334,7 @@ impl App {
         if self.ui.tab == Tab::Topology {
             self.atlas.settle(&self.model, self.view.key, &mut self.ui.topology);
             if !self.ui.topology.greeted {
-                let facts = Facts {
-                    model: &self.model,
-                    atlas: &self.atlas,
-                    view: &self.view,
-                    fans: &self.fans,
-                    fits: &self.fits,
-                    desk: &self.desk,
-                    replays: &self.replays,
-                    mode: self.mode,
-                };
+                let facts = facts!(self);
                 self.ui.topology.greet(&facts, &mut self.ui.matrix);
                 self.atlas.settle(&self.model, self.view.key, &mut self.ui.topology);
             }
@@ -371,16 +378,7 @@ impl App {
         let effect = match input {
             Input::Key(key) if key.kind != KeyEventKind::Release => self.key_pressed(*key),
             Input::Mouse(mouse) => {
-                let facts = Facts {
-                    model: &self.model,
-                    atlas: &self.atlas,
-                    view: &self.view,
-                    fans: &self.fans,
-                    fits: &self.fits,
-                    desk: &self.desk,
-                    replays: &self.replays,
-                    mode: self.mode,
-                };
+                let facts = facts!(self);
                 match self.ui.mouse(mouse, &facts, &self.hits) {
                     Some(effect) => effect,
                     None => return Reaction { changed: false, effect: Effect::Nothing },
@@ -458,16 +456,7 @@ impl App {
         let Some(action) = self.action_of(key) else { return Effect::Nothing };
         // A word to the person goes with their next key.
         self.ui.notice = None;
-        let facts = Facts {
-            model: &self.model,
-            atlas: &self.atlas,
-            view: &self.view,
-            fans: &self.fans,
-            fits: &self.fits,
-            desk: &self.desk,
-            replays: &self.replays,
-            mode: self.mode,
-        };
+        let facts = facts!(self);
         self.ui.update(action, &facts, &self.hits)
     }
 

@@ -2,6 +2,7 @@
 
 mod kills;
 mod plans;
+mod scenarios;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -21,6 +21,7 @@ mod nvml;
 mod place;
 mod plans;
 mod policies;
+mod scenarios;
 #[cfg(feature = "tui")]
 mod screen;
 mod sessions;

@@ -39,21 +39,26 @@ fn parts(shape: &[u64], axis: usize, count: usize) -> Map {
     split(shape, axis, &vec![shape[axis] / count as u64; count]).unwrap()
 }
 
-/// A sync of a few layers of a transformer.
-struct Sync {
-    source: Maps,
-    target: Maps,
-    endpoints: Endpoints,
+/// Tensors of a layer: name, shape, and the axis that tensor parallelism cuts.
+pub(crate) type Tensors<'a> = &'a [(&'a str, [u64; 2], Option<usize>)];
+
+const TRANSFORMER: Tensors<'static> = &[("up", [16_384, 4096], Some(0)), ("down", [4096, 16_384], Some(1)), ("norm", [4096, 16], None)];
+
+/// A sync of a few layers.
+pub(crate) struct Sync {
+    pub(crate) source: Maps,
+    pub(crate) target: Maps,
+    pub(crate) endpoints: Endpoints,
 }
 
 impl Sync {
     /// `trainers`: groups that each hold the model once, in shards along axis 0 (ZeRO-3 with a secondary partition in each group; of one
     /// rank: replicas, as after ZeRO-2). `engines`: groups of tensor parallelism; column-parallel, row-parallel and replicated tensors.
-    fn new(layers: usize, trainers: &[Vec<usize>], engines: &[Vec<usize>]) -> Self {
+    pub(crate) fn new(tensors: Tensors<'_>, layers: usize, trainers: &[Vec<usize>], engines: &[Vec<usize>]) -> Self {
         let (mut source, mut target) = (Maps::new(), Maps::new());
         let width = engines[0].len();
         for layer in 0..layers {
-            for (name, shape, axis) in [("up", [16_384, 4096], Some(0)), ("down", [4096, 16_384], Some(1)), ("norm", [4096, 16], None)] {
+            for &(name, shape, axis) in tensors {
                 let name = format!("layers.{layer}.{name}");
                 source.insert(name.clone(), copies(&parts(&shape, 0, trainers[0].len()), trainers));
                 let wanted = match axis {
@@ -91,13 +96,13 @@ fn syncs() -> Vec<(&'static str, &'static str, Sync)> {
     let (near, far) = (every(16, 8, first), every(16, 8, |rank| !first(rank)));
     let (trainers, engines) = (every(256, 8, first), every(256, 8, |rank| !first(rank)));
     vec![
-        ("b70-8", "replicas to TP 4", Sync::new(4, &[vec![0], vec![2], vec![4], vec![6]], &[vec![1, 3, 5, 7]])),
-        ("b70-8", "2 groups of shards to TP 4", Sync::new(4, &[vec![0, 4], vec![2, 6]], &[vec![1, 3, 5, 7]])),
-        ("b70-8", "replicas to TP 2, twice", Sync::new(4, &[vec![0], vec![3], vec![5], vec![6]], &[vec![1, 2], vec![4, 7]])),
-        ("h20-2x8", "replicas to TP 4, a group a host", Sync::new(4, &alone(near.clone()), &far)),
-        ("h20-2x8", "shards in each host to TP 4, a group a host", Sync::new(4, &near, &far)),
-        ("nvswitch-32x8", "replicas to TP 4, a group a host", Sync::new(1, &alone(trainers.clone()), &engines)),
-        ("nvswitch-32x8", "shards in each host to TP 4, a group a host", Sync::new(1, &trainers, &engines)),
+        ("b70-8", "replicas to TP 4", Sync::new(TRANSFORMER, 4, &[vec![0], vec![2], vec![4], vec![6]], &[vec![1, 3, 5, 7]])),
+        ("b70-8", "2 groups of shards to TP 4", Sync::new(TRANSFORMER, 4, &[vec![0, 4], vec![2, 6]], &[vec![1, 3, 5, 7]])),
+        ("b70-8", "replicas to TP 2, twice", Sync::new(TRANSFORMER, 4, &[vec![0], vec![3], vec![5], vec![6]], &[vec![1, 2], vec![4, 7]])),
+        ("h20-2x8", "replicas to TP 4, a group a host", Sync::new(TRANSFORMER, 4, &alone(near.clone()), &far)),
+        ("h20-2x8", "shards in each host to TP 4, a group a host", Sync::new(TRANSFORMER, 4, &near, &far)),
+        ("nvswitch-32x8", "replicas to TP 4, a group a host", Sync::new(TRANSFORMER, 1, &alone(trainers.clone()), &engines)),
+        ("nvswitch-32x8", "shards in each host to TP 4, a group a host", Sync::new(TRANSFORMER, 1, &trainers, &engines)),
     ]
 }
 

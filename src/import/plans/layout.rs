@@ -17,17 +17,17 @@ pub struct Layout {
     pub locations: Vec<String>,
 }
 
+const LAYOUTS: &str = "who holds what: an affine map (params), or a Mooncake weight placement (topology, tensors, parts)";
+
 /// Read a layout from a text: an affine map as the reference stores it, or a Mooncake weight placement.
 pub fn layout(text: &str) -> Result<Layout, FileError> {
-    match Kind::of(text)? {
+    match Kind::of(text, LAYOUTS)? {
         Kind::Mooncake => mooncake::read(text),
         Kind::AffineMap => map::read(text).map(|maps| Layout { maps, ..Layout::default() }).map_err(|error| {
             let (place, what) = error.parts();
             FileError::new(place.to_string(), what)
         }),
-        _ => {
-            Err(FileError::new("", "no layout: expected an affine map (params), or a Mooncake weight placement (topology, tensors, parts)"))
-        }
+        other => Err(FileError::new("", format!("{}: expected {LAYOUTS}", other.name()))),
     }
 }
 

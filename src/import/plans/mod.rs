@@ -72,14 +72,31 @@ const KNOWN: &str = "a plan (logical_shape and segments, or a format toposcope.p
                      with src, dst and bytes), an Awex communication plan, or a Mooncake weight placement";
 
 impl Kind {
-    fn of(text: &str) -> Result<Self, FileError> {
+    /// What a person calls it.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Own => "a plan",
+            Self::Flows | Self::Table => "a flow list",
+            Self::AwexGlobal | Self::AwexLocal => "an Awex communication plan",
+            Self::Mooncake => "a Mooncake weight placement",
+            Self::AffineMap => "an affine map",
+            Self::Endpoints => "endpoints (which process holds which location)",
+        }
+    }
+
+    /// What a text is, where `expected` is wanted.
+    fn of(text: &str, expected: &str) -> Result<Self, FileError> {
         let start = text.trim_start_matches('\u{feff}').trim_start();
         if !start.starts_with(['{', '[']) {
             return if table::is_one(text) {
                 Ok(Self::Table)
+            } else if start.is_empty() {
+                Err(FileError::new("", format!("the file is empty: expected {expected}")))
+            } else if let Some(other) = table::other_separator(text) {
+                Err(FileError::new("line 1", format!("columns parted by {other}: a flow list's are parted by commas")))
             } else {
                 let begin: String = start.chars().take(40).collect();
-                Err(FileError::new("", format!("{begin:?}: expected {KNOWN}")))
+                Err(FileError::new("", format!("it begins with {begin:?}: expected {expected}")))
             };
         }
         let outline = Outline::of(text)?;
@@ -104,14 +121,14 @@ impl Kind {
         } else {
             let (what, keys) = if outline.list { ("a list of objects", first.keys) } else { ("an object", outline.keys) };
             let keys: Vec<String> = keys.into_iter().take(5).collect();
-            Err(FileError::new("", format!("{what} with the keys {keys:?}: expected {KNOWN}")))
+            Err(FileError::new("", format!("{what} with the keys {keys:?}: expected {expected}")))
         }
     }
 }
 
 /// Read what is to be moved from a text; `name` is what it is called where it does not say itself.
 pub fn text(text: &str, name: &str, given: &Given) -> Result<Transfers, FileError> {
-    match Kind::of(text)? {
+    match Kind::of(text, KNOWN)? {
         Kind::Own => files::read(text, given),
         Kind::Flows => flows::read(text, name).map(Transfers::Traffic),
         Kind::Table => table::read(text, name).map(Transfers::Traffic),

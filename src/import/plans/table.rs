@@ -13,6 +13,22 @@ pub(super) fn is_one(text: &str) -> bool {
     lines(text).next().is_some_and(|(_, head)| names(head).iter().any(|name| ["src", "dst", "bytes"].contains(&&name[..])))
 }
 
+/// What else parts the columns of what would be a flow list: Excel's habits.
+pub(super) fn other_separator(text: &str) -> Option<&'static str> {
+    let (_, head) = lines(text).next()?;
+    let parts = |separator: char| {
+        let names: Vec<String> = head.split(separator).map(|name| name.trim().to_lowercase()).collect();
+        ["src", "dst", "bytes"].iter().all(|wanted| names.iter().any(|name| name == wanted))
+    };
+    if parts(';') {
+        Some("semicolons")
+    } else if parts('\t') {
+        Some("tabs")
+    } else {
+        None
+    }
+}
+
 fn names(head: &str) -> Vec<String> {
     fields(head).iter().map(|name| name.trim().to_lowercase()).collect()
 }

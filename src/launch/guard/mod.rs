@@ -40,6 +40,8 @@ pub const SUBCOMMAND: &str = "guard";
 const STATUS_ROOM: usize = 4096;
 /// Longest time for anything between rank 0 and its guard.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Longest time until a guard that was started answers: on a node where all ranks begin at once, a program may be long in loading.
+const START: Duration = Duration::from_secs(30);
 
 /// What rank 0 was doing, for the message. Overwritten between probes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,7 +142,15 @@ impl Guard {
         let launchers = launchers().into_iter().map(|stat| (stat.pid, stat.name)).collect();
         self.word(&Word::Begin { terminal, after_launcher, launchers, rank0: std::process::id() })?;
         let mut answer = [0; READY.len()];
-        self.0.words.lock().unwrap_or_else(PoisonError::into_inner).read_exact(&mut answer)?;
+        let mut words = self.0.words.lock().unwrap_or_else(PoisonError::into_inner);
+        words.set_read_timeout(Some(START))?;
+        words.read_exact(&mut answer).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                io::Error::new(io::ErrorKind::TimedOut, format!("it gave no answer within {} s", START.as_secs()))
+            }
+            _ => error,
+        })?;
+        words.set_read_timeout(Some(PATIENCE))?;
         if answer == *READY { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
     }
 

@@ -21,8 +21,8 @@ const LEAST_RATE: f64 = 10e6;
 const MOST_FORESEEN: f64 = 10.0;
 
 impl Conductor<'_> {
-    /// Run transfers on the ranks, `repeats` times after one run that is not timed, with mover and longest time as in `like`. What comes
-    /// of it is told as [`Event::ExecutionDone`], a refusal, too.
+    /// Run transfers on the ranks, `repeats` times, with mover, longest time and untimed runs before as in `like`. What comes of it is
+    /// told as [`Event::ExecutionDone`], a refusal, too.
     pub fn execute(&mut self, name: &str, transfers: &Transfers, repeats: u32, like: &SweepSettings) {
         if self.testing.is_some() {
             self.notice("a test is running; wait for its end or abort it before running a plan");
@@ -64,6 +64,9 @@ impl Conductor<'_> {
         if repeats == 0 || repeats > MOST_RUNS {
             return Err(format!("{repeats} timed runs: 1 to {MOST_RUNS}"));
         }
+        if like.warmup > MOST_RUNS {
+            return Err(format!("{} untimed runs: {MOST_RUNS} at most", like.warmup));
+        }
         if let Some(rank) = work.ranks().find(|rank| self.lost.contains_key(rank)) {
             return Err(format!("rank {rank} is lost: {}", self.lost[&rank]));
         }
@@ -74,7 +77,7 @@ impl Conductor<'_> {
         *touched = true;
         self.engine.load(&work, like.mover).map_err(|error| error.to_string())?;
         self.executions += 1;
-        let carried = self.carry(&work, Carry { id: self.executions, runs: repeats, timeout })?;
+        let carried = self.carry(&work, Carry { id: self.executions, warmup: like.warmup, runs: repeats, timeout })?;
         execution.verified = carried.verified;
         execution.runs = carried.runs.iter().filter_map(|run| told(run, &traffic)).collect();
         match carried.end {

@@ -17,7 +17,7 @@ const RUNS: u32 = 2;
 fn carried(work: &Work) -> Carried {
     let mut engine = Threads::start(work.parts.len()).unwrap();
     engine.load(work, MoverKind::Memcpy).unwrap();
-    engine.carry(&Carry { id: 1, runs: RUNS, timeout: 20.0 }).unwrap();
+    engine.carry(&Carry { id: 1, warmup: 1, runs: RUNS, timeout: 20.0 }).unwrap();
     let end = Instant::now() + Duration::from_secs(60);
     let carried = loop {
         assert!(Instant::now() < end);

@@ -89,7 +89,7 @@ impl Worker {
             }
             ToAgent::Part { part, mover } => ToRoot::Ready { rank: self.rank, error: self.agent.load(*part, mover) },
             ToAgent::Carry(order) => {
-                self.longest = self.longest.max(order.timeout * f64::from(order.runs + 2));
+                self.longest = self.longest.max(order.timeout * f64::from(order.warmup.saturating_add(order.runs).saturating_add(1)));
                 if self.agent.is_spared() {
                     return None;
                 }

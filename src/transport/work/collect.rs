@@ -17,7 +17,7 @@ impl Gathering {
     /// Expect the ranks of this work.
     pub fn new(work: &Work, order: Carry) -> Self {
         // Every run has its time, and time between two for clearing and comparing, which cannot take longer.
-        let longest = order.timeout * 2.0 * f64::from(order.runs + 2);
+        let longest = order.timeout * 2.0 * f64::from(order.warmup.saturating_add(order.runs).saturating_add(1));
         Self {
             order,
             waiting: work.ranks().collect(),
@@ -106,7 +106,7 @@ mod tests {
     fn gathering() -> Gathering {
         let part = |rank| Part { rank, shares: vec![share()], ..Part::default() };
         let work = Work { parts: vec![part(0), part(1), Part::default()], ..Work::default() };
-        Gathering::new(&work, Carry { id: 3, runs: 2, timeout: 5.0 })
+        Gathering::new(&work, Carry { id: 3, warmup: 1, runs: 2, timeout: 5.0 })
     }
 
     fn told(runs: usize, end: End) -> Carried {

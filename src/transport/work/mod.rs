@@ -192,7 +192,9 @@ impl Work {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Carry {
     pub id: u64,
-    /// timed runs, after one that is not
+    /// runs before the timed ones
+    pub warmup: u32,
+    /// timed runs
     pub runs: u32,
     /// longest time of one run, seconds
     pub timeout: f64,
@@ -204,7 +206,7 @@ pub struct Carried {
     pub id: u64,
     /// of each timed run that was completed: flow, and seconds from the start until all of it was at its receiver
     pub runs: Vec<Vec<(usize, f64)>>,
-    /// target bytes that were compared, of all runs, the untimed one included
+    /// target bytes that were compared, of all runs, the untimed ones included
     pub verified: u64,
     /// the first flow whose bytes are wrong: what is sent on is wrong, too
     pub wrong: Option<usize>,

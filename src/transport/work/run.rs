@@ -16,7 +16,7 @@ use crate::transport::rest::Rest;
 use crate::transport::{End, Stop};
 use crate::units::format_ranks;
 
-/// Run this rank's part, once untimed and then timed.
+/// Run this rank's part, untimed first and then timed.
 pub(crate) fn run(endpoint: &mut impl Carrier, part: &Part, order: &Carry) -> Carried {
     let runs = Vec::with_capacity(order.runs as usize);
     let mut carried = Carried { id: order.id, runs, verified: 0, wrong: None, end: End::Complete };
@@ -114,12 +114,12 @@ impl<'a, C: Carrier> Running<'a, C> {
 
     fn all(&mut self, order: &Carry, carried: &mut Carried) -> Result<(), Stop> {
         let mut check = Check::new(SEED);
-        for number in 0..=order.runs {
+        for number in 0..order.warmup.saturating_add(order.runs) {
             self.deadline = Instant::now() + Duration::from_secs_f64(order.timeout);
             self.get_ready()?;
             self.start()?;
             self.go()?;
-            if number > 0 {
+            if number >= order.warmup {
                 carried.runs.push(self.times());
             }
             self.verify(&mut check, carried);

@@ -49,11 +49,6 @@ impl Strip {
         after.checked_sub(1).and_then(|at| self.parts.get(at)).filter(|part| time < part.end).map_or(0.0, |part| part.share)
     }
 
-    /// When it is first used.
-    pub fn start(&self) -> Option<f64> {
-        self.parts.first().map(|part| part.start)
-    }
-
     /// The middle of the longest time in which it is fullest.
     pub fn fullest(&self) -> Option<f64> {
         let most = self.parts.iter().map(|part| part.share).fold(0.0, f64::max);
@@ -88,7 +83,7 @@ mod tests {
         }
         let at = [0.5, 1.0, 3.0, 4.0, 6.2, 6.5].map(|time| (strip.at(time) * 4.0) as u8);
         assert_eq!(at, [0, 2, 0, 4, 1, 0]);
-        assert_eq!((strip.start(), strip.fullest()), (Some(1.0), Some(5.0)));
+        assert_eq!(strip.fullest(), Some(5.0));
     }
 
     #[test]

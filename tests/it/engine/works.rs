@@ -57,7 +57,7 @@ pub fn carried(engine: &mut dyn Engine, work: &Work, mover: MoverKind, order: Ca
 }
 
 fn whole(engine: &mut dyn Engine, work: &Work, mover: MoverKind, id: u64) {
-    let (carried, _) = carried(engine, work, mover, Carry { id, runs: RUNS, timeout: 30.0 }, || {});
+    let (carried, _) = carried(engine, work, mover, Carry { id, warmup: 1, runs: RUNS, timeout: 30.0 }, || {});
     assert_eq!(carried.end, End::Complete);
     let bytes: u64 = work.flows.iter().map(|flow| flow.bytes).sum();
     assert_eq!(carried.verified, u64::from(RUNS + 1) * bytes);
@@ -85,7 +85,7 @@ pub fn every_work(engine: &mut dyn Engine) {
             whole(engine, &work, mover, id);
             spoil(&mut work, 0);
             id += 1;
-            let (carried, _) = carried(engine, &work, mover, Carry { id, runs: 1, timeout: 30.0 }, || {});
+            let (carried, _) = carried(engine, &work, mover, Carry { id, warmup: 1, runs: 1, timeout: 30.0 }, || {});
             assert!(matches!(&carried.end, End::Corrupt(why) if why.contains("is not what was to be sent")), "{carried:?}");
         }
     }
@@ -113,7 +113,7 @@ pub fn stopped(mut engine: Box<toposcope::transport::mpi::Mpi>) {
     whole(engine, &work, MoverKind::MpiSendrecv, 1);
     engine.load(&work, MoverKind::MpiSendrecv).unwrap();
     kill(pid, Signal::STOP);
-    engine.carry(&Carry { id: 2, runs: 1, timeout: 0.5 }).unwrap();
+    engine.carry(&Carry { id: 2, warmup: 1, runs: 1, timeout: 0.5 }).unwrap();
     let (begun, mut reports) = (Instant::now(), Vec::new());
     while !reports.iter().any(|report| matches!(report, Report::Carried(_))) {
         assert!(begun.elapsed() < LIMIT, "{reports:?}");

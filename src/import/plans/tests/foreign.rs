@@ -161,3 +161,11 @@ fn faults_of_mooncake_placements_are_told_with_part_and_fragment() {
         assert!(said.contains(expected), "{said}\n{expected}");
     }
 }
+
+#[test]
+fn a_file_that_is_no_layout_is_told_as_what_it_is() {
+    let said = |text: &str| layout(text).unwrap_err().to_string();
+    assert!(said("src,dst,bytes\n0,1,8\n").starts_with("a flow list: expected who holds what: an affine map"));
+    assert!(said("").starts_with("the file is empty: expected who holds what"));
+    assert!(said("[1]").contains("expected who holds what"));
+}

@@ -1,0 +1,173 @@
+//! Tables in the layout of the published ones.
+
+use super::super::discover::{Look, Page};
+use super::row::{Cell, Row};
+use super::run::Report;
+use crate::plan::scenario::Table;
+use crate::units::{format_ranks, format_size, plain};
+
+/// Between columns; no cell has two spaces in a row.
+const GAP: &str = "  ";
+const NOTHING: &str = "–";
+
+/// What a table's figures are.
+pub(super) const fn unit(table: Table) -> &'static str {
+    match table {
+        Table::OneHost => "within one host, GB/s of all transfers together",
+        Table::AcrossHosts => "across hosts, GB/s of all transfers together",
+        Table::WeightSync => "ms until every engine has the whole model",
+        Table::Incast => "ranks of other hosts into one, GB/s of all transfers together",
+        Table::Staging => "ms of a weight sync by staging budget",
+    }
+}
+
+/// All tables, and what is to be said of them.
+pub(super) fn text(report: &Report, look: Look) -> String {
+    let mut page = Page::new(look);
+    for table in Table::ALL {
+        let rows: Vec<&Row> = report.rows.iter().filter(|row| row.case.scenario.table() == table).collect();
+        if rows.is_empty() {
+            continue;
+        }
+        page.line(&heading(table, &rows));
+        for line in lines(&grid(table, &rows, report.prices.is_some())) {
+            page.line(&line);
+        }
+        page.line("");
+    }
+    notes(report, &mut page);
+    page.text
+}
+
+fn heading(table: Table, rows: &[&Row]) -> String {
+    let bytes = rows.first().map_or(0, |row| row.case.bytes);
+    match table {
+        Table::OneHost | Table::AcrossHosts => unit(table).to_owned(),
+        Table::WeightSync => format!("weight sync of {}, {}", format_size(bytes), unit(table)),
+        Table::Incast => format!("incast, {} from each sender, {}", format_size(bytes), unit(table)),
+        Table::Staging => format!("staging budget, weight sync of {}, ms", format_size(bytes)),
+    }
+}
+
+/// Head and rows.
+fn grid(table: Table, rows: &[&Row], predicted: bool) -> Vec<Vec<String>> {
+    let mut head: Vec<String> = match table {
+        Table::OneHost | Table::AcrossHosts => vec!["pattern", "w", "MiB"],
+        Table::WeightSync => vec!["scenario"],
+        Table::Incast => vec!["senders"],
+        Table::Staging => vec!["scenario", "MiB"],
+    }
+    .into_iter()
+    .map(str::to_owned)
+    .collect();
+    let cells = rows.first().map_or(&[][..], |row| &row.cells);
+    for cell in cells {
+        let name = cell.method.name();
+        head.push(if table == Table::Staging { name.trim_end_matches(":staged").to_owned() } else { name });
+        if predicted {
+            head.push("pred/meas".to_owned());
+        }
+    }
+    let compared = cells.len() > 1;
+    if compared {
+        head.push("best / first".to_owned());
+    }
+    let mut grid = vec![head];
+    for row in rows {
+        let case = &row.case;
+        let mut line = vec![plain(&case.pattern)];
+        match table {
+            Table::OneHost | Table::AcrossHosts => line.extend([case.width.to_string(), mebibytes(case.bytes)]),
+            Table::Staging => line.push(mebibytes(case.budget.unwrap_or(0))),
+            Table::WeightSync | Table::Incast => {}
+        }
+        for cell in &row.cells {
+            line.push(figure(cell));
+            if predicted {
+                line.push(cell.ratio().map_or_else(|| NOTHING.to_owned(), |ratio| format!("{ratio:.2}")));
+            }
+        }
+        if compared {
+            let times = row.best().and_then(|(_, times)| times);
+            line.push(times.map_or_else(|| NOTHING.to_owned(), |times| format!("{times:.2}x")));
+        }
+        grid.push(line);
+    }
+    grid
+}
+
+/// As short as it can be: one digit behind the point, of small ones more.
+fn figure(cell: &Cell) -> String {
+    let text = match cell.figure {
+        nan if !nan.is_finite() => NOTHING.to_owned(),
+        value if value >= 1.0 => format!("{value:.1}"),
+        value if value >= 0.01 => format!("{value:.3}"),
+        value => format!("{value:.6}"),
+    };
+    if cell.is_good() { text } else { format!("{text}!") }
+}
+
+/// Bytes in MiB, with a fraction where there is one.
+fn mebibytes(bytes: u64) -> String {
+    let text = format!("{:.6}", bytes as f64 / f64::from(1 << 20));
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Columns below each other: the first to the left, figures to the right.
+fn lines(grid: &[Vec<String>]) -> Vec<String> {
+    let columns = grid.first().map_or(0, Vec::len);
+    let width = |column: usize| grid.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let line = |cells: &Vec<String>| {
+        let cells = cells.iter().zip(&widths).enumerate();
+        let padded = cells.map(|(at, (cell, &width))| if at == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") });
+        padded.collect::<Vec<_>>().join(GAP)
+    };
+    grid.iter().map(line).collect()
+}
+
+fn notes(report: &Report, page: &mut Page) {
+    let sets: Vec<String> = report.ground.hosts.iter().map(|ranks| format_ranks(ranks)).collect();
+    let whose = if report.given { "sets of ranks taken as hosts" } else { "hosts" };
+    page.sentence("", &format!("{} engine, {} memory, {whose}: {}", report.engine, report.memory, sets.join(" / ")));
+    for method in &report.methods {
+        page.sentence("", &method.about());
+    }
+    let cells = || report.rows.iter().flat_map(|row| row.cells.iter().map(move |cell| (&row.case, cell)));
+    if cells().next().is_some() {
+        let plural = |count: u32| if count == 1 { "" } else { "s" };
+        let runs = format!("median of {} run{} after {} that are not timed", report.repeats, plural(report.repeats), report.warmup);
+        let compared = if report.engine == "sim" {
+            "simulated: nothing moved, so no byte was compared"
+        } else {
+            "every target byte compared in every run"
+        };
+        page.sentence("", &format!("{runs}; {compared}; ! marks wrong bytes and runs that were not whole"));
+    }
+    if cells().next().is_some() {
+        page.sentence("", &plain(&format!("every run: toposcope open {}, Replay tab", report.session)));
+    }
+    if let Some(prices) = &report.prices {
+        page.sentence("", &format!("pred/meas: predicted with {prices}, over measured"));
+    }
+    let mut told: Vec<String> = Vec::new();
+    let mut once = |page: &mut Page, head: &str, text: String| {
+        if !told.contains(&text) {
+            page.sentence(head, &text);
+            told.push(text);
+        }
+    };
+    for (case, cell) in cells().filter(|(_, cell)| !cell.failed.is_empty()) {
+        let name = format!("{}, {}, {}", case.pattern, format_size(case.bytes), cell.method.name());
+        once(page, "!  ", plain(&format!("{name}: {}", cell.failed)));
+    }
+    for doubt in &report.doubts {
+        once(page, "▲  ", doubt.clone());
+    }
+    for lack in &report.lacks {
+        once(page, "–  ", plain(&format!("{}: not possible: {}", lack.pattern, lack.why)));
+    }
+    for doubt in cells().flat_map(|(_, cell)| &cell.doubts) {
+        once(page, "prediction: ", doubt.clone());
+    }
+}
