@@ -109,7 +109,13 @@ impl Session {
 fn comparable(before: &SweepSettings, now: &SweepSettings) -> Result<()> {
     let words = |settings: &SweepSettings| {
         let buffers = format!("{:?}", settings.buffers).to_lowercase();
-        [("mover", settings.mover.name().to_owned()), ("window", settings.window.to_string()), ("buffers", buffers)]
+        [
+            ("mover", settings.mover.name().to_owned()),
+            ("memory", settings.memory.name().to_owned()),
+            ("gpus", settings.gpus.join(",")),
+            ("window", settings.window.to_string()),
+            ("buffers", buffers),
+        ]
     };
     for ((name, before), (_, now)) in words(before).into_iter().zip(words(now)) {
         if before != now {
@@ -192,7 +198,7 @@ fn resume_command(folder: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::MoverKind;
+    use crate::sample::{Memory, MoverKind};
     use crate::sweep::Transfer;
 
     #[test]
@@ -202,6 +208,8 @@ mod tests {
         assert!(comparable(&before, &more).is_ok());
         let other = SweepSettings { window: 64, ..before.clone() };
         assert!(comparable(&before, &other).unwrap_err().to_string().contains("--window 64"));
+        let other = SweepSettings { memory: Memory::Cuda, ..before.clone() };
+        assert!(comparable(&before, &other).unwrap_err().to_string().contains("--memory cuda"));
         let other = SweepSettings { mover: MoverKind::MpiPut, ..before.clone() };
         assert!(comparable(&before, &other).is_err());
         // More fans, shifts and pairs have names of their own.

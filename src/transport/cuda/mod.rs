@@ -2,7 +2,6 @@
 //!
 //! Words travel as they always do, by the engine's own endpoint ([`Control`]); [`Device`] stands around it and moves the bytes.
 
-mod bound;
 mod carry;
 pub mod driver;
 mod endpoint;

@@ -6,7 +6,7 @@ use super::Control;
 use super::driver::{Buffer, CudaError, Gpu};
 use super::endpoint::Device;
 use super::side::{Side, Way};
-use super::{bound, meet};
+use super::meet;
 use crate::sample::{Memory, MoverKind};
 use crate::sweep::Buffers;
 use crate::transport::{Setup, TransportError};
@@ -46,7 +46,7 @@ impl<C: Control> Device<C> {
         self.control.prepare(&words)?;
         let node = setup.nodes.get(rank);
         let mates: Vec<usize> = (0..setup.nodes.len()).filter(|&other| other != rank && setup.nodes.get(other) == node).collect();
-        let own = if setup.lanes == 0 { Ok(None) } else { self.start(setup, &mates).map(Some) };
+        let own = if setup.lanes == 0 { Ok(None) } else { self.start(setup).map(Some) };
         // Others wait for this rank's words, whatever has become of it.
         let (side, refused) = match own {
             Ok(side) => (side, None),
@@ -61,11 +61,11 @@ impl<C: Control> Device<C> {
     }
 
     /// Start this rank's GPU, and allocate and fill its arenas.
-    fn start(&mut self, setup: &Setup, mates: &[usize]) -> Result<Side, TransportError> {
+    fn start(&mut self, setup: &Setup) -> Result<Side, TransportError> {
         let rank = self.control.rank();
         let unready = |reason: String| TransportError::Unready { rank, reason };
         let way = way(setup.mover).ok_or_else(|| unready(format!("{} moves no memory of GPUs here", setup.mover.name())))?;
-        let ordinal = bound::ordinal(setup, rank, mates).map_err(unready)?;
+        let ordinal = setup.gpu.as_ref().map(|gpu| gpu.number).ok_or_else(|| unready("it is bound to no GPU".to_owned()))?;
         let gpu = Gpu::open(ordinal).map_err(|error| unready(error.to_string()))?;
         let arena = usize::try_from(setup.arena).unwrap_or(usize::MAX);
         let name = gpu.name();

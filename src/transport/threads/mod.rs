@@ -15,11 +15,12 @@ use std::time::{Duration, Instant};
 use endpoint::{Shared, ThreadEndpoint};
 
 use super::assembly::Assembly;
+use super::binding::{self, Cores, Decided, Seats, Watch};
 use super::work::{Carry, Gathering, Work};
 use super::{Agent, Collector, Endpoint as _, Engine, Order, Report, Setup, ToAgent, ToRoot, TransportError, libraries};
 use crate::discover::{Machine, allowed_cores};
-use crate::sample::{EngineKind, MoverKind};
-use crate::topology::Topology;
+use crate::sample::{EngineKind, Memory, MoverKind};
+use crate::topology::{GpuState, Topology};
 
 /// How bytes travel between threads.
 pub const MOVERS: &[MoverKind] = &[MoverKind::Memcpy, MoverKind::Nccl, MoverKind::NcclPut];
@@ -46,6 +47,8 @@ pub struct Threads {
     assembly: Assembly,
     /// what was said while ranks got ready, to be told by the next poll
     early: Vec<ToRoot>,
+    seats: Seats,
+    watch: Watch,
 }
 
 impl Threads {
@@ -67,6 +70,8 @@ impl Threads {
             only: Vec::new(),
             assembly: Assembly::default(),
             early: Vec::new(),
+            seats: Seats::default(),
+            watch: Watch::default(),
         };
         for rank in 0..ranks {
             let core = cores.get(rank % cores.len().max(1)).copied().unwrap_or(0);
@@ -118,7 +123,8 @@ impl Threads {
         let setup = &Setup { nodes: vec![0; world], ..setup.clone() };
         for rank in 0..world {
             let idle = !self.only.is_empty() && !self.only.contains(&rank);
-            self.tell(rank, ToAgent::Setup(if idle { setup.idle() } else { setup.clone() }))?;
+            let setup = self.seats.setup(rank, setup);
+            self.tell(rank, ToAgent::Setup(if idle { setup.idle() } else { setup }))?;
         }
         self.all_ready(|_| setup.memory())
     }
@@ -150,7 +156,7 @@ fn serve(rank: usize, core: usize, endpoint: ThreadEndpoint, orders: &Receiver<T
             ToAgent::Part { part, mover } => ToRoot::Ready { rank, error: agent.load(*part, mover) },
             ToAgent::Carry(order) => ToRoot::Carried { rank, carried: agent.carry(&order) },
             // What this machine is made of, the engine sees itself.
-            ToAgent::Heartbeat | ToAgent::Describe => continue,
+            ToAgent::Heartbeat | ToAgent::Describe | ToAgent::Look | ToAgent::State(_) => continue,
             ToAgent::Leave { together } => {
                 if together {
                     agent.endpoint().close();
@@ -189,7 +195,26 @@ impl Engine for Threads {
         self.only = ranks.to_vec();
     }
 
+    fn bind(&mut self, memory: Memory, gpus: &[String]) -> Result<Decided, TransportError> {
+        if memory.is_host() {
+            return Ok(self.seats.leave(&mut self.topology));
+        }
+        // One process: all of its threads see the same.
+        let sight = binding::sight(allowed_cores());
+        let part = (0..self.to_agents.len()).filter(|rank| self.only.is_empty() || self.only.contains(rank));
+        let seen: Vec<_> = part.map(|rank| (rank, sight.clone())).collect();
+        self.seats.take(&mut self.topology, &seen, gpus, Cores::One)
+    }
+
+    fn gpu_states(&mut self, ranks: &[usize]) -> Vec<(usize, GpuState)> {
+        let Self { seats, watch, .. } = self;
+        ranks.iter().filter_map(|&rank| Some((rank, watch.look(seats.gpu(rank)?)?))).collect()
+    }
+
     fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError> {
+        if !setup.memory.is_host() && self.seats.is_free() {
+            self.bind(setup.memory, &setup.gpus)?;
+        }
         let setup = self.assembly.call(setup, self.measured())?;
         self.set_up(&setup)
     }
@@ -238,7 +263,7 @@ impl Engine for Threads {
                     reports.extend(self.gathering.as_mut().and_then(|gathering| gathering.take(rank, carried)));
                 }
                 ToRoot::Log { rank, lines } => reports.extend(lines.into_iter().map(|line| Report::Log { rank, line })),
-                ToRoot::Here(_) | ToRoot::Hardware { .. } | ToRoot::Ready { .. } => {}
+                ToRoot::Here(_) | ToRoot::Hardware { .. } | ToRoot::Seen { .. } | ToRoot::State { .. } | ToRoot::Ready { .. } => {}
             }
         }
         reports.extend(self.collector.overdue());
