@@ -78,6 +78,27 @@ pub enum MoverKind {
 }
 
 impl MoverKind {
+    /// Every way that this program knows.
+    pub const ALL: [Self; 8] = [
+        Self::Memcpy,
+        Self::MpiSendrecv,
+        Self::MpiPut,
+        Self::CudaIpcPull,
+        Self::CudaIpcPush,
+        Self::Nccl,
+        Self::NcclPut,
+        Self::Simulated,
+    ];
+
+    /// True if it moves buffers that lie there.
+    pub const fn moves(self, memory: Memory) -> bool {
+        match self {
+            Self::Memcpy | Self::MpiSendrecv | Self::MpiPut => true,
+            Self::CudaIpcPull | Self::CudaIpcPush | Self::Nccl | Self::NcclPut => matches!(memory, Memory::Cuda),
+            Self::Simulated => matches!(memory, Memory::Host),
+        }
+    }
+
     /// The name used in files and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
