@@ -24,11 +24,10 @@ use crate::topology::{GpuState, Topology};
 
 /// How bytes travel between threads.
 pub const MOVERS: &[MoverKind] = &[MoverKind::Memcpy, MoverKind::Nccl, MoverKind::NcclPut];
+/// Longest time for threads to leave.
+const LEAVE: Duration = Duration::from_secs(2);
 /// Longest time for all threads to allocate and touch their buffers.
 const PREPARE: Duration = Duration::from_secs(120);
-
-/// Longest time for all threads to leave.
-const LEAVE: Duration = Duration::from_secs(2);
 
 /// Threads as ranks.
 #[derive(Debug)]
@@ -281,10 +280,9 @@ impl Engine for Threads {
         for sender in self.to_agents.drain(..) {
             let _ = sender.send(ToAgent::Leave { together: true });
         }
-        // Memory of GPUs is given back together. A thread in the middle of a probe ends with it; the process does not wait for one that
-        // hangs.
+        // A moment for what they give back. A thread in the middle of a probe ends with it; the process does not wait for one that hangs.
         let end = Instant::now() + LEAVE;
-        while !self.handles.iter().all(JoinHandle::is_finished) && Instant::now() < end {
+        while !self.collector.busy() && !self.handles.iter().all(JoinHandle::is_finished) && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(1));
         }
         for thread in self.handles.drain(..).filter(JoinHandle::is_finished) {

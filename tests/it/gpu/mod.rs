@@ -1,3 +1,5 @@
 //! Device memory without a GPU: stand-ins for CUDA's driver and NCCL, and what the program does with them.
 
+mod memory;
+mod nccl;
 pub mod stand_in;
