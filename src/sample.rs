@@ -78,6 +78,19 @@ pub enum MoverKind {
 }
 
 impl MoverKind {
+    /// Every way that this program knows.
+    pub const ALL: [Self; 8] =
+        [Self::Memcpy, Self::MpiSendrecv, Self::MpiPut, Self::CudaIpcPull, Self::CudaIpcPush, Self::Nccl, Self::NcclPut, Self::Simulated];
+
+    /// True if it moves buffers that lie there.
+    pub const fn moves(self, memory: Memory) -> bool {
+        match self {
+            Self::Memcpy | Self::MpiSendrecv | Self::MpiPut => true,
+            Self::CudaIpcPull | Self::CudaIpcPush | Self::Nccl | Self::NcclPut => matches!(memory, Memory::Cuda),
+            Self::Simulated => matches!(memory, Memory::Host),
+        }
+    }
+
     /// The name used in files and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
@@ -93,8 +106,19 @@ impl MoverKind {
     }
 }
 
+impl MoverKind {
+    /// How bytes went, in words: `mpi_put`, or `nccl on GPU memory`.
+    pub fn told(self, memory: Memory) -> String {
+        match memory {
+            Memory::Host => self.name().to_owned(),
+            Memory::Cuda => format!("{} on GPU memory", self.name()),
+        }
+    }
+}
+
 /// Movers of the `mpi` engine, also for those who look at a job without being able to start one.
-pub const MPI_MOVERS: &[MoverKind] = &[MoverKind::MpiSendrecv, MoverKind::MpiPut, MoverKind::CudaIpcPull, MoverKind::CudaIpcPush];
+pub const MPI_MOVERS: &[MoverKind] =
+    &[MoverKind::MpiSendrecv, MoverKind::MpiPut, MoverKind::CudaIpcPull, MoverKind::CudaIpcPush, MoverKind::Nccl, MoverKind::NcclPut];
 
 /// Where the measured buffers lie.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -109,6 +133,8 @@ pub enum Memory {
 }
 
 impl Memory {
+    pub const ALL: [Self; 2] = [Self::Host, Self::Cuda];
+
     /// The name used in files and on the command line.
     pub const fn name(self) -> &'static str {
         match self {

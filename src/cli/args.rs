@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::sample::Memory;
+
 /// Interactive topology exploration and link calibration for MPI jobs.
 #[derive(Debug, Parser)]
 #[command(name = "toposcope", version, about, after_help = AFTER, arg_required_else_help = false)]
@@ -118,9 +120,16 @@ pub struct SweepArgs {
     /// Longest time of one probe, such as 10s or 500ms
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<String>,
-    /// How bytes travel: memcpy (threads), `mpi_sendrecv` or `mpi_put` (mpi), simulated (sim)
-    #[arg(long, value_name = "NAME")]
+    /// How bytes travel: memcpy (threads), `mpi_sendrecv`, `mpi_put`, `cuda_ipc_pull`, `cuda_ipc_push`, nccl or `nccl_put` (mpi), simulated (sim)
+    #[arg(
+        long,
+        value_name = "NAME",
+        help = "How bytes travel: memcpy (threads); mpi_sendrecv, mpi_put, cuda_ipc_pull, cuda_ipc_push, nccl, nccl_put (mpi; the last four \
+                with --memory cuda); simulated (sim)"
+    )]
     pub mover: Option<String>,
+    #[command(flatten)]
+    pub buffer: MemoryArgs,
     /// rotate: messages from cold memory; reuse: the same buffers again, as most micro-benchmarks do
     #[arg(long, value_enum)]
     pub buffers: Option<BuffersArg>,
@@ -141,6 +150,33 @@ pub enum EngineArg {
     Mpi,
     /// a described fabric (--fabric) on a clock of its own
     Sim,
+}
+
+/// Where buffers lie.
+#[derive(Debug, Clone, Default, Args)]
+pub struct MemoryArgs {
+    /// Where the measured buffers lie: the host's memory, or that of the GPU which each rank is bound to
+    #[arg(long, value_enum)]
+    pub memory: Option<MemoryArg>,
+    /// With --memory cuda: the GPU of each rank of a host, in their order: CUDA numbers, UUIDs or PCI addresses, such as 0,1,3; one
+    /// that is named twice is shared (default: each rank's number on its host)
+    #[arg(long, value_name = "LIST")]
+    pub gpus: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum MemoryArg {
+    Host,
+    Cuda,
+}
+
+impl MemoryArg {
+    pub const fn memory(self) -> Memory {
+        match self {
+            Self::Host => Memory::Host,
+            Self::Cuda => Memory::Cuda,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -109,7 +109,13 @@ impl Session {
 fn comparable(before: &SweepSettings, now: &SweepSettings) -> Result<()> {
     let words = |settings: &SweepSettings| {
         let buffers = format!("{:?}", settings.buffers).to_lowercase();
-        [("mover", settings.mover.name().to_owned()), ("window", settings.window.to_string()), ("buffers", buffers)]
+        [
+            ("mover", settings.mover.name().to_owned()),
+            ("memory", settings.memory.name().to_owned()),
+            ("gpus", settings.gpus.join(",")),
+            ("window", settings.window.to_string()),
+            ("buffers", buffers),
+        ]
     };
     for ((name, before), (_, now)) in words(before).into_iter().zip(words(now)) {
         if before != now {
@@ -139,12 +145,24 @@ fn comparable(before: &SweepSettings, now: &SweepSettings) -> Result<()> {
 fn header(folder: &Path, engine: &dyn Engine, settings: &SweepSettings) -> Header {
     let machine = Machine::default();
     let name = folder.file_name().map_or_else(|| "session".to_owned(), |name| crate::units::plain(&name.to_string_lossy()));
-    let software = [
+    let mut software = vec![
         ("toposcope".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
         ("system".to_owned(), machine.system()),
         ("processor".to_owned(), machine.processor()),
         (engine.kind().name().to_owned(), engine.software()),
     ];
+    // What the person has set, not what this program has.
+    let mut environment = discover::environment();
+    #[cfg(feature = "cuda")]
+    {
+        use crate::transport::cuda::nccl;
+        nccl::log::asked().into_iter().for_each(|name| _ = environment.remove(name));
+        if settings.memory == crate::sample::Memory::Cuda
+            && let Ok(api) = nccl::api()
+        {
+            software.push(("nccl".to_owned(), api.describe()));
+        }
+    }
     Header {
         format: Header::current_format(),
         program: env!("CARGO_PKG_VERSION").to_owned(),
@@ -155,7 +173,7 @@ fn header(folder: &Path, engine: &dyn Engine, settings: &SweepSettings) -> Heade
         settings: settings.clone(),
         topology: engine.topology().clone(),
         software: software.into_iter().collect(),
-        environment: discover::environment(),
+        environment,
     }
 }
 
@@ -180,7 +198,7 @@ fn resume_command(folder: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::MoverKind;
+    use crate::sample::{Memory, MoverKind};
     use crate::sweep::Transfer;
 
     #[test]
@@ -190,6 +208,8 @@ mod tests {
         assert!(comparable(&before, &more).is_ok());
         let other = SweepSettings { window: 64, ..before.clone() };
         assert!(comparable(&before, &other).unwrap_err().to_string().contains("--window 64"));
+        let other = SweepSettings { memory: Memory::Cuda, ..before.clone() };
+        assert!(comparable(&before, &other).unwrap_err().to_string().contains("--memory cuda"));
         let other = SweepSettings { mover: MoverKind::MpiPut, ..before.clone() };
         assert!(comparable(&before, &other).is_err());
         // More fans, shifts and pairs have names of their own.

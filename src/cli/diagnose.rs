@@ -80,6 +80,7 @@ fn document(model: &Model, seen: &Measured, told: &Diagnosis) -> String {
         "hosts": model.header.topology.hosts(),
         "engine": model.header.engine.name(),
         "mover": seen.provenance.mover.name(),
+        "memory": seen.provenance.memory.name(),
         "bytes": seen.bytes,
         "small_bytes": seen.small_bytes,
         "worst": told.worst(),

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
 
-use super::args::{EngineArg, Global, SweepArgs};
+use super::args::{EngineArg, Global, MemoryArgs, SweepArgs};
 use super::prices::Priced;
 use super::recorder::Recorder;
 use super::replay::ReplayArgs;
@@ -41,6 +41,9 @@ pub struct ExecuteArgs {
     /// With --execute: who the ranks are (default: mpi under an MPI launcher, else threads)
     #[arg(long, value_enum, requires = "execute")]
     pub engine: Option<EngineArg>,
+    /// With --execute and --memory cuda: the GPU of each rank of a host, in their order, such as 0,1,3; see toposcope sweep
+    #[arg(long, value_name = "LIST", requires = "execute")]
+    pub gpus: Option<String>,
     /// With --execute: longest time of one run beside what its bytes take, such as 10s
     #[arg(long, value_name = "TIME", requires = "execute")]
     pub timeout: Option<String>,
@@ -83,6 +86,7 @@ pub(super) fn run(global: &Global, wanted: &ReplayArgs, job: Option<Job>) -> Res
         ranks: (engine == Some(EngineArg::Threads) && sweep.group.is_none()).then(|| ranks.to_string()),
         fabric: if engine == Some(EngineArg::Sim) { wanted.price.fabric.clone() } else { None },
         mover: wanted.price.mover.clone(),
+        buffer: MemoryArgs { memory: wanted.price.memory, gpus: args.gpus.clone() },
         timeout: args.timeout.clone(),
         ..sweep
     };
@@ -125,7 +129,7 @@ pub(super) fn all(
     mut out: &File,
 ) {
     for plan in &plans.plans {
-        let _ = writeln!(out, "running {}: {} timed runs by {}", plain(&plan.name), plans.repeats, like.mover.name());
+        let _ = writeln!(out, "running {}: {} timed runs by {}", plain(&plan.name), plans.repeats, like.mover.told(like.memory));
         recorder.borrow_mut().record(Event::PlanLoaded { traffic: Traffic { name: plan.name.clone(), ..plan.traffic.clone() } });
         foreseen.borrow_mut().clone_from(&plan.foreseen);
         conductor.execute(&plan.name, &plan.transfers, plans.repeats, like);
@@ -173,7 +177,7 @@ fn words(execution: &Execution, traffic: Option<&Traffic>, tolerance: f64) -> St
         format!("{} target bytes compared", format_count(execution.verified))
     };
     let plural = if runs == 1 { "" } else { "s" };
-    let _ = writeln!(text, "{}: {runs} timed run{plural} by {}, {bytes}", execution.name, execution.mover);
+    let _ = writeln!(text, "{}: {runs} timed run{plural} by {}, {bytes}", execution.name, execution.carried_by());
     if !execution.failed.is_empty() {
         let _ = writeln!(text, "  failed: {}", execution.failed);
     }
@@ -243,7 +247,7 @@ mod tests {
         };
         let run = Run { seconds, stages: vec![seconds], flows: vec![seconds] };
         let mover = "mpi_put".to_owned();
-        Execution { name: "relay".to_owned(), mover, runs: vec![run], verified: 77, foreseen: Some(foreseen), failed: String::new() }
+        Execution { name: "relay".to_owned(), mover, runs: vec![run], verified: 77, foreseen: Some(foreseen), ..Execution::default() }
     }
 
     fn runs(json: bool) -> Runs {

@@ -55,6 +55,7 @@ fn words(global: &Global, sweep: &SweepArgs) -> Vec<String> {
         Some(BuffersArg::Reuse) => Some("reuse"),
         None => None,
     };
+    let memory = sweep.buffer.memory.map(|memory| memory.memory().name());
     add("session", path(&global.session));
     add("theme", global.theme.clone());
     add("color", color.map(str::to_owned));
@@ -77,6 +78,8 @@ fn words(global: &Global, sweep: &SweepArgs) -> Vec<String> {
     add("seed", sweep.seed.map(|number| number.to_string()));
     add("timeout", sweep.timeout.clone());
     add("mover", sweep.mover.clone());
+    add("memory", memory.map(str::to_owned));
+    add("gpus", sweep.buffer.gpus.clone());
     add("buffers", buffers.map(str::to_owned));
     add("arena", sweep.arena.clone());
     add("resume", path(&sweep.resume));
@@ -150,7 +153,7 @@ mod tests {
     #[test]
     fn the_ranks_get_the_words_that_were_typed() {
         let typed = "toposcope --session /s --theme light --color 256 --sizes 4K..1M --repeats 3 --warmup 2 --window 4 --seed 9 --timeout 2s \
-                     --mover mpi_put --buffers reuse --arena 64M --ranks 0-1 --patterns peer --resume /r --group 0-7 --fabric f --widths 1,2 \
+                     --mover mpi_put --memory cuda --gpus 0,1 --buffers reuse --arena 64M --ranks 0-1 --patterns peer --resume /r --group 0-7 --fabric f --widths 1,2 \
                      --peers next --shifts 1,2 --pattern-file /p --pairs 8 --plan /a --plan /b --isolated --ci 0.1 --budget 60s";
         let cli = Cli::parse_from(typed.split_whitespace());
         let again = words(&cli.global, &cli.sweep);

@@ -8,6 +8,7 @@ use clap::Args;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use super::args::MemoryArg;
 use super::{files, settings};
 use crate::plan::price::{Calibrated, Conditions, Overridden, Prices, Published, Terms};
 use crate::plan::{MOST_RANKS, Traffic};
@@ -26,9 +27,16 @@ pub struct PriceArgs {
     /// Ranks of the job that the transfer runs on, in the order of the plan's processes, such as 0-15 (default: all that have prices)
     #[arg(long, value_name = "SET")]
     pub group: Option<String>,
-    /// How the transfer's bytes go: memcpy, `mpi_sendrecv`, `mpi_put` (default: as in the calibration)
-    #[arg(long, value_name = "NAME")]
+    /// How the transfer's bytes go: memcpy, `mpi_sendrecv`, `mpi_put`, nccl and so on (default: as in the calibration)
+    #[arg(
+        long,
+        value_name = "NAME",
+        help = "How the transfer's bytes go: memcpy, mpi_sendrecv, mpi_put, nccl and so on (default: as in the calibration)"
+    )]
     pub mover: Option<String>,
+    /// Where the transfer's bytes lie: host or cuda (default: as in the calibration)
+    #[arg(long, value_enum)]
+    pub memory: Option<MemoryArg>,
     /// What each further message of a flow adds, such as 27us (default: as much latency as the first)
     #[arg(long, value_name = "TIME")]
     pub round: Option<String>,
@@ -52,6 +60,7 @@ pub(super) struct Priced {
 pub(super) fn load(wanted: &PriceArgs) -> Result<Priced> {
     let group = wanted.group.as_deref().map(|text| crate::units::parse_ranks(text, MOST_RANKS)).transpose().context("--group")?;
     let mover = wanted.mover.as_deref().map(settings::mover).transpose().context("--mover")?;
+    let memory = wanted.memory.map(MemoryArg::memory);
     let time = |text: &Option<String>, what: &'static str| text.as_deref().map(parse_seconds).transpose().context(what);
     let (round, chunk) = (time(&wanted.round, "--round")?, time(&wanted.prepare, "--prepare")?);
     let terms = |known: Terms| Terms { round: round.or(known.round), chunk: chunk.unwrap_or(known.chunk) };
@@ -72,7 +81,7 @@ pub(super) fn load(wanted: &PriceArgs) -> Result<Priced> {
     let places = places(group.as_deref(), &measured.group, calibrated.world())?;
     let ranks = group.as_ref().map_or(0, Vec::len);
     let known = calibrated.terms();
-    let calibrated = calibrated.with_terms(terms(known)).used_with(Conditions { ranks, group: group.unwrap_or_default(), mover });
+    let calibrated = calibrated.with_terms(terms(known)).used_with(Conditions { ranks, group: group.unwrap_or_default(), mover, memory });
     let name = path.display().to_string();
     Ok(Priced { prices: Box::new(calibrated.clone()), name, calibrated: Some(calibrated), places })
 }

@@ -2,9 +2,9 @@
 
 use anyhow::{Context, Result, bail};
 
-use super::args::{BuffersArg, SweepArgs};
+use super::args::{BuffersArg, MemoryArg, MemoryArgs, SweepArgs};
 use crate::fabric::Fabric;
-use crate::sample::{EngineKind, MoverKind, Pattern};
+use crate::sample::{EngineKind, MPI_MOVERS, Memory, MoverKind, Pattern};
 use crate::sweep::{Buffers, Peers, SweepSettings, estimate, parse_pattern_file, parse_peers_file};
 use crate::topology::Topology;
 use crate::units::{parse_ranks, parse_size, parse_sizes};
@@ -39,8 +39,11 @@ pub fn settings(args: &SweepArgs, engine: EngineKind, topology: &Topology, resum
     if let Some(text) = &args.timeout {
         settings.timeout = seconds(text).context("--timeout")?;
     }
-    if let Some(name) = &args.mover {
-        settings.mover = mover(name)?;
+    lay_memory(&args.buffer, &mut settings);
+    match &args.mover {
+        Some(name) => settings.mover = mover(name)?,
+        None if fresh => settings.mover = usual_mover(engine, settings.memory),
+        None => {}
     }
     if let Some(text) = &args.arena {
         settings.arena = parse_size(text).context("--arena")?;
@@ -90,13 +93,30 @@ pub fn settings(args: &SweepArgs, engine: EngineKind, topology: &Topology, resum
 
 /// Settings that an engine begins with.
 fn defaults(engine: EngineKind) -> Result<SweepSettings> {
-    let mover = match engine {
-        EngineKind::Threads => MoverKind::Memcpy,
-        EngineKind::Mpi => MoverKind::MpiSendrecv,
-        EngineKind::Sim => MoverKind::Simulated,
-    };
+    let mover = usual_mover(engine, Memory::Host);
     let sizes = parse_sizes(LARGEST)?;
     Ok(SweepSettings { mover, sizes, ci: WIDTH, repeats: MOST_REPEATS.0, ..SweepSettings::default() })
+}
+
+/// The mover when nobody says which. Jobs move GPU memory by NCCL; MPI need not be able to.
+fn usual_mover(engine: EngineKind, memory: Memory) -> MoverKind {
+    match (engine, memory) {
+        (EngineKind::Threads, _) => MoverKind::Memcpy,
+        (EngineKind::Mpi, Memory::Host) => MoverKind::MpiSendrecv,
+        (EngineKind::Mpi, Memory::Cuda) if MPI_MOVERS.contains(&MoverKind::Nccl) => MoverKind::Nccl,
+        (EngineKind::Mpi, Memory::Cuda) => MoverKind::CudaIpcPull,
+        (EngineKind::Sim, _) => MoverKind::Simulated,
+    }
+}
+
+/// Where buffers lie, as typed, over what the settings say. A list of GPUs belongs to the memory that it was typed for.
+fn lay_memory(args: &MemoryArgs, settings: &mut SweepSettings) {
+    if let Some(memory) = args.memory.map(MemoryArg::memory).filter(|memory| *memory != settings.memory) {
+        (settings.memory, settings.gpus) = (memory, Vec::new());
+    }
+    if let Some(text) = &args.gpus {
+        settings.gpus = text.split(',').map(str::trim).filter(|gpu| !gpu.is_empty()).map(str::to_owned).collect();
+    }
 }
 
 /// Leave the largest sizes out whose buffers take more than a quarter of a host's memory.
@@ -179,9 +199,8 @@ fn patterns(text: &str) -> Result<Vec<Pattern>> {
 }
 
 pub fn mover(name: &str) -> Result<MoverKind> {
-    let all = [MoverKind::Memcpy, MoverKind::MpiSendrecv, MoverKind::MpiPut, MoverKind::Simulated];
-    let Some(mover) = all.into_iter().find(|mover| mover.name() == name) else {
-        let names: Vec<_> = all.iter().map(|mover| mover.name()).collect();
+    let Some(mover) = MoverKind::ALL.into_iter().find(|mover| mover.name() == name) else {
+        let names: Vec<_> = MoverKind::ALL.iter().map(|mover| mover.name()).collect();
         bail!("--mover: {name:?} is not one of {}", names.join(", "));
     };
     Ok(mover)
@@ -232,6 +251,32 @@ mod tests {
         assert!((settings.timeout - 0.5).abs() < 1e-12 && (settings.budget - 120.0).abs() < 1e-12);
         assert_eq!((settings.mover, settings.peers.clone(), settings.widths.clone()), (MoverKind::MpiPut, Peers::Next, vec![1]));
         assert_eq!((settings.pairs, settings.isolated), (1, true));
+    }
+
+    fn memory(memory: Option<MemoryArg>, gpus: Option<&str>) -> MemoryArgs {
+        MemoryArgs { memory, gpus: gpus.map(str::to_owned) }
+    }
+
+    #[test]
+    fn gpu_memory_is_moved_by_nccl_unless_something_is_said_and_its_gpus_go_with_it() {
+        let of = |buffer: MemoryArgs, mover: Option<&str>| {
+            let settings = typed(&SweepArgs { buffer, mover: mover.map(str::to_owned), ..SweepArgs::default() }).unwrap();
+            (settings.memory, settings.gpus, settings.mover)
+        };
+        assert_eq!(of(memory(None, None), None), (Memory::Host, Vec::new(), MoverKind::MpiSendrecv));
+        let gpus = vec!["0".to_owned(), "GPU-8f".to_owned()];
+        assert_eq!(
+            of(memory(Some(MemoryArg::Cuda), Some("0, GPU-8f")), None),
+            (Memory::Cuda, gpus.clone(), usual_mover(EngineKind::Mpi, Memory::Cuda))
+        );
+        assert_eq!(of(memory(Some(MemoryArg::Cuda), None), Some("cuda_ipc_pull")).2, MoverKind::CudaIpcPull);
+        // A session that is taken up keeps its own; on the host's memory there are no GPUs to name.
+        let session = SweepSettings { memory: Memory::Cuda, gpus, mover: MoverKind::NcclPut, ..SweepSettings::default() };
+        let resumed = |args: &SweepArgs| settings(args, EngineKind::Mpi, &on(&[3]), Some(session.clone()));
+        assert_eq!(resumed(&SweepArgs::default()).unwrap(), session);
+        let host = SweepArgs { buffer: memory(Some(MemoryArg::Host), None), mover: Some("mpi_put".into()), ..SweepArgs::default() };
+        let host = resumed(&host).unwrap();
+        assert_eq!((host.memory, host.gpus), (Memory::Host, Vec::new()));
     }
 
     #[test]
@@ -303,7 +348,13 @@ mod tests {
         let cases = [
             (SweepArgs { patterns: Some("pear".into()), ..with() }, "\"pear\" is not one of local, peer"),
             (SweepArgs { sizes: Some("4q".into()), ..with() }, "--sizes"),
-            (SweepArgs { mover: Some("nccl".into()), ..with() }, "memcpy, mpi_sendrecv, mpi_put"),
+            (
+                SweepArgs { mover: Some("ncll".into()), ..with() },
+                "memcpy, mpi_sendrecv, mpi_put, cuda_ipc_pull, cuda_ipc_push, nccl, nccl_put",
+            ),
+            (SweepArgs { mover: Some("nccl".into()), ..with() }, "memory = host: mover nccl moves the memory of GPUs: memory cuda"),
+            (SweepArgs { buffer: memory(None, Some("0,1")), ..with() }, "gpus = 0,1: memory cuda"),
+            (SweepArgs { buffer: memory(Some(MemoryArg::Cuda), Some("0,one")), ..with() }, "\"one\" is no GPU: expected CUDA's number"),
             (SweepArgs { timeout: Some("soon".into()), ..with() }, "--timeout"),
             (SweepArgs { budget: Some("little".into()), ..with() }, "--budget"),
             (SweepArgs { widths: Some("1,x".into()), ..with() }, "--widths: \"1,x\" is not a list"),

@@ -79,6 +79,9 @@ pub(super) fn text(model: &Model, session: &Path, calibration: Option<&Path>) ->
             let _ = write!(text, ", {count} {name}");
         }
     }
+    if let Some(settings) = model.sweep.as_ref().map(|sweep| &sweep.settings).filter(|settings| !settings.memory.is_host()) {
+        let _ = write!(text, ", by {}", settings.mover.told(settings.memory));
+    }
     text.push('\n');
     if let Some((bytes, [slow, fast])) = extremes(model) {
         let told = |(from, to, rate): (usize, usize, f64)| format!("{from}→{to} {} GB/s", format_gbps(rate));
@@ -117,6 +120,8 @@ pub(super) fn json(model: &Model, session: &Path, calibration: Option<&Path>) ->
         "session": session,
         "calibration": calibration,
         "ranks": model.world(),
+        "mover": model.sweep.as_ref().map(|sweep| sweep.settings.mover),
+        "memory": model.sweep.as_ref().map(|sweep| sweep.settings.memory),
         "samples": model.samples(),
         "ok": counts.ok,
         "timeout": counts.timeout,

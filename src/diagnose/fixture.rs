@@ -2,7 +2,7 @@
 
 use super::{Measured, PairClass, PairSeen, Pairs, Provenance};
 use crate::fit::{Interval, median};
-use crate::sample::{EngineKind, MoverKind, Status};
+use crate::sample::{EngineKind, Memory, MoverKind, Status};
 use crate::topology::{Efficiency, Level, PathClass, Placement, Router, Topology, Units, path_of};
 
 /// What a pair gives.
@@ -89,6 +89,7 @@ pub fn with_topology(topology: Topology, pair: impl Fn(usize, usize) -> Option<G
         provenance: Provenance {
             engine: EngineKind::Sim,
             mover: MoverKind::Simulated,
+            memory: Memory::Host,
             window: 1,
             group: Vec::new(),
             software: Vec::new(),

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::fit::Interval;
 use crate::fit::identify::{Evidence, Identified, Together, identify_all};
-use crate::sample::{EngineKind, MoverKind, Status};
+use crate::sample::{EngineKind, Memory, MoverKind, Status};
 use crate::topology::{Efficiency, PathClass, PathLabel, Router, Topology, Units};
 
 use super::Executed;
@@ -159,6 +159,7 @@ const APART: u64 = 16;
 pub struct Provenance {
     pub engine: EngineKind,
     pub mover: MoverKind,
+    pub memory: Memory,
     /// messages outstanding at a time
     pub window: u32,
     /// the job's own numbers of the ranks, where only a group of it took part

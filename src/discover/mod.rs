@@ -149,7 +149,7 @@ pub fn allowed_cores() -> Vec<usize> {
 
 /// Variables that change what is measured, for the record; values cut at 200 characters.
 pub fn environment() -> std::collections::BTreeMap<String, String> {
-    const PREFIXES: [&str; 9] = ["NCCL_", "UCX_", "OMPI_MCA_", "MPICH_", "I_MPI_", "FI_", "CUDA_VISIBLE", "HWLOC_", "OMP_"];
+    const PREFIXES: [&str; 9] = ["NCCL_", "UCX_", "OMPI_MCA_", "MPICH_", "I_MPI_", "FI_", "CUDA_", "HWLOC_", "OMP_"];
     std::env::vars_os()
         .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(key, _)| PREFIXES.iter().any(|prefix| key.starts_with(prefix)))

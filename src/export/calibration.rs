@@ -10,7 +10,7 @@ use super::file::{ExportError, io_at, write_whole};
 use crate::sample::{EngineKind, Memory, MoverKind, Pattern, Sample, Status};
 use crate::session::{GroupShot, Model};
 use crate::sweep::{Buffers, Enough, Group};
-use crate::topology::{Hardware, Placement, Topology};
+use crate::topology::{GpuRange, Hardware, Placement, Topology};
 use crate::units::{plain, plain_json};
 
 /// Name and major version of the format that this version writes.
@@ -60,6 +60,9 @@ pub struct Calibration {
     /// start of the session, RFC 3339, UTC
     #[serde(default)]
     pub started: String,
+    /// how the ranks' GPUs were doing between the probes
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<GpuRange>,
     /// message sizes, bytes, ascending
     pub sizes: Vec<u64>,
     /// timed repeats asked for each target and size: exactly, or with `ci` at most
@@ -146,6 +149,7 @@ pub fn calibration(model: &Model) -> Result<Calibration, ExportError> {
         software,
         environment: header.environment.clone(),
         started: header.started.clone(),
+        gpus: model.gpus.values().cloned().collect(),
         sizes: settings.sizes.clone(),
         repeats: settings.repeats,
         ci: settings.ci,
@@ -258,6 +262,7 @@ impl Calibration {
     fn clean(&mut self) {
         let map = |map: &BTreeMap<String, String>| map.iter().map(|(key, value)| (plain(key), plain(value))).collect();
         (self.software, self.environment) = (map(&self.software), map(&self.environment));
+        self.gpus = self.gpus.iter().filter(|range| range.rank < self.world).filter_map(GpuRange::plain).collect();
         (self.started, self.completion) = (plain(&self.started), plain(&self.completion));
         let names = self.topology.hosts.iter_mut().chain(self.placement.iter_mut().map(|placement| &mut placement.host));
         for text in names.chain(self.samples.iter_mut().filter_map(|sample| sample.reason.as_mut())) {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Calibration;
 use super::file::{ExportError, write_whole};
-use crate::sample::{EngineKind, MoverKind, Pattern, Sample};
+use crate::sample::{EngineKind, Memory, MoverKind, Pattern, Sample};
 use crate::topology::PathClass;
 
 /// Raw samples with the field names of `DeepSpeed`'s affine-transfer calibration (`calibrate_links`, as its threads state
@@ -75,7 +75,10 @@ pub fn deepspeed(calibration: &Calibration) -> DeepSpeed {
         group: calibration.group.clone(),
         node_of: calibration.node_of.clone(),
         backend: backend(calibration.engine, calibration.mover),
-        device: "cpu",
+        device: match calibration.memory {
+            Memory::Host => "cpu",
+            Memory::Cuda => "cuda",
+        },
         software: calibration.software.clone(),
         sizes: calibration.sizes.clone(),
         repeats: calibration.repeats,
@@ -94,9 +97,10 @@ pub fn write_deepspeed(calibration: &Calibration, path: &Path) -> Result<usize, 
 }
 
 const fn backend(engine: EngineKind, mover: MoverKind) -> &'static str {
-    match engine {
-        EngineKind::Mpi => "mpi",
-        EngineKind::Threads | EngineKind::Sim => mover.name(),
+    match (engine, mover) {
+        (EngineKind::Mpi, MoverKind::MpiSendrecv | MoverKind::MpiPut) => "mpi",
+        // As torch calls its backend; puts and copies through mapped windows have no name there.
+        _ => mover.name(),
     }
 }
 

@@ -25,6 +25,7 @@ impl Calibration {
             seed: self.seed,
             timeout: self.timeout,
             mover: self.mover,
+            memory: self.memory,
             buffers: self.buffers,
             arena: self.arena,
             ci: self.ci,
@@ -62,6 +63,9 @@ impl Calibration {
         for (probe, samples) in (0_u64..).zip(parts) {
             t += samples.iter().filter_map(|sample| sample.seconds).sum::<f64>();
             model.apply(&Record { t, event: Event::ProbeDone { probe, samples: samples.to_vec(), enough: None } });
+        }
+        if !self.gpus.is_empty() {
+            model.apply(&Record { t, event: Event::GpusSeen { ranges: self.gpus.clone() } });
         }
         let (outcome, reason) = (Outcome::Complete, String::new());
         model.apply(&Record { t, event: Event::SweepEnded { outcome, reason } });

@@ -2,6 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Replay;
 use crate::fit::median;
+use crate::sample::Memory;
 use crate::units::plain;
 
 /// One run of a traffic on real ranks.
@@ -37,6 +38,9 @@ pub struct Execution {
     pub name: String,
     /// how the bytes went, such as `mpi_sendrecv`
     pub mover: String,
+    /// where they lay
+    #[serde(default, skip_serializing_if = "Memory::is_host")]
+    pub memory: Memory,
     /// timed runs, warm-ups not included
     pub runs: Vec<Run>,
     /// bytes that were compared on their targets, of all runs together
@@ -89,6 +93,11 @@ impl Residual {
 }
 
 impl Execution {
+    /// How its bytes went, in words.
+    pub fn carried_by(&self) -> String {
+        if self.memory.is_host() { self.mover.clone() } else { format!("{} on GPU memory", self.mover) }
+    }
+
     /// Medians of its runs: seconds, of each stage, of each flow; `None` without a run.
     pub fn median(&self) -> Option<Run> {
         let first = self.runs.first()?;

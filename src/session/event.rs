@@ -1,9 +1,12 @@
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::next::Test;
 use crate::plan::{Execution, Traffic};
 use crate::sample::{Pattern, Sample};
 use crate::sweep::{Enough, Probe, SweepSettings};
+use crate::topology::{Bound, GpuRange};
 
 /// Something that happened, with when.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,6 +63,17 @@ impl Conflict {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
+    /// where the ranks of the next sweeps sit: whose each GPU is, or, after a sweep on GPUs, back on the host's memory
+    Bound {
+        ranks: Vec<Bound>,
+        /// name and version of what moves the memory of GPUs
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        software: BTreeMap<String, String>,
+    },
+    /// how the GPUs of the sweep's ranks were doing so far, of those of which something is new
+    GpusSeen {
+        ranges: Vec<GpuRange>,
+    },
     /// a sweep begins; `resumed` when it takes up an earlier one's settings and samples
     SweepStarted {
         settings: SweepSettings,

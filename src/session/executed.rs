@@ -18,7 +18,7 @@ pub(super) fn executed(model: &Model) -> Vec<Executed> {
 fn of(execution: &Execution, traffic: Option<&Traffic>) -> Option<Executed> {
     let base = Executed {
         name: execution.name.clone(),
-        mover: execution.mover.clone(),
+        mover: execution.carried_by(),
         runs: execution.runs.len(),
         failed: execution.failed.clone(),
         ..Executed::default()

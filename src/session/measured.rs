@@ -102,6 +102,7 @@ fn provenance(model: &Model) -> Provenance {
     Provenance {
         engine: model.header.engine,
         mover: settings.mover,
+        memory: settings.memory,
         window: settings.window,
         group: model.header.group.clone(),
         software: named(&model.header.software),

@@ -5,6 +5,7 @@ use crate::diagnose::next::{Test, TestResult};
 use crate::plan::{Execution, Traffic};
 use crate::sample::{Sample, Status};
 use crate::sweep::{Cell, Done, Enough, Group, Probe, SweepSettings, Target, Work};
+use crate::topology::{Bound, CudaDevice, GpuRange};
 use crate::units::plain;
 
 /// Lines of the log kept in memory; the session's file has them all.
@@ -84,6 +85,8 @@ pub struct LogLine {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
     Nothing,
+    /// ranks sit elsewhere: whatever was derived from the topology is of another one
+    Placed,
     /// these cells have new samples of this size
     Cells {
         cells: Vec<Cell>,
@@ -121,6 +124,8 @@ pub struct Model {
     pub executing: Option<String>,
     /// plans that were run, in their order; those that failed included
     pub executions: Vec<Execution>,
+    /// how the GPUs of this sweep's ranks were doing, by rank
+    pub gpus: BTreeMap<usize, GpuRange>,
     /// ranks that do not answer any more, with the reason
     pub lost: BTreeMap<usize, String>,
     pub log: VecDeque<LogLine>,
@@ -145,6 +150,7 @@ impl Model {
             plan_loads: 0,
             executing: None,
             executions: Vec::new(),
+            gpus: BTreeMap::new(),
             lost: BTreeMap::new(),
             log: VecDeque::new(),
             now: 0.0,
@@ -166,6 +172,13 @@ impl Model {
     pub fn apply(&mut self, record: &Record) -> Change {
         self.now = self.now.max(record.t);
         match &record.event {
+            Event::Bound { ranks, software } => self.bound(ranks, software),
+            Event::GpusSeen { ranges } => {
+                let world = self.world();
+                let good = ranges.iter().filter(|range| range.rank < world).filter_map(GpuRange::plain);
+                self.gpus.extend(good.map(|range| (range.rank, range)));
+                Change::State
+            }
             Event::SweepStarted { settings, resumed } => self.sweep_started(settings, *resumed),
             Event::ProbeStarted { probe } => {
                 if let Some(sweep) = &mut self.sweep {
@@ -239,6 +252,15 @@ impl Model {
         }
     }
 
+    /// Names in files are data.
+    fn bound(&mut self, ranks: &[Bound], software: &BTreeMap<String, String>) -> Change {
+        let safe = |gpu: &CudaDevice| CudaDevice { name: plain(&gpu.name), uuid: gpu.uuid.as_deref().map(plain), ..gpu.clone() };
+        let ranks: Vec<Bound> = ranks.iter().map(|bound| Bound { gpu: bound.gpu.as_ref().map(safe), ..bound.clone() }).collect();
+        self.header.topology.bind(&ranks);
+        self.header.software.extend(software.iter().map(|(name, value)| (plain(name), plain(value))));
+        Change::Placed
+    }
+
     fn plan_loaded(&mut self, traffic: &Traffic, t: f64) -> Change {
         if let Err(what) = traffic.check() {
             return self.say(t, None, &format!("a plan was left out: {what}"));
@@ -293,6 +315,7 @@ impl Model {
             self.groups = Groups::default();
             self.tests.clear();
             self.conflicts.clear();
+            self.gpus.clear();
         }
         self.testing = None;
         self.sweep = Some(state);

@@ -13,6 +13,7 @@ pub fn prices(model: &Model) -> Calibrated {
     let fits = fits(model, Some(&Confidence::new(CONFIDENCE)));
     // What the hardware should give says nothing of what it gave: any table of efficiencies does.
     let seen = measured(model, &Efficiency::default());
-    let conditions = Conditions { ranks: seen.world(), group: seen.provenance.group.clone(), mover: Some(seen.provenance.mover) };
+    let taken = &seen.provenance;
+    let conditions = Conditions { ranks: seen.world(), group: taken.group.clone(), mover: Some(taken.mover), memory: Some(taken.memory) };
     Calibrated::new(seen.units.clone(), &fits, &seen.identified(), conditions)
 }

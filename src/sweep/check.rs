@@ -4,7 +4,8 @@ use std::fmt::Display;
 
 use super::settings::MOST_REPEATS;
 use super::{Peers, SettingsError, SweepSettings};
-use crate::sample::Pattern;
+use crate::sample::{Memory, Pattern};
+use crate::topology::GpuName;
 use crate::units::{format_size, plain};
 
 /// Most sizes of a sweep.
@@ -25,6 +26,7 @@ impl SweepSettings {
         self.check_sizes()?;
         self.check_ranks(world)?;
         self.check_repeats()?;
+        self.check_memory()?;
         if self.patterns.iter().any(|pattern| pattern.is_fan()) {
             self.check_fans(world)?;
         }
@@ -111,6 +113,25 @@ impl SweepSettings {
         Ok(())
     }
 
+    /// A mover that moves this memory, and GPUs only where there is something for them to hold.
+    fn check_memory(&self) -> Checked {
+        let mover = self.mover.name();
+        match self.memory {
+            memory if self.mover.moves(memory) => {}
+            Memory::Host => {
+                return refuse("memory", "host", format!("mover {mover} moves the memory of GPUs: memory cuda, or another mover"));
+            }
+            Memory::Cuda => return refuse("memory", "cuda", format!("mover {mover} has no GPUs: memory host, or another engine")),
+        }
+        if self.memory.is_host() && !self.gpus.is_empty() {
+            return refuse("gpus", self.gpus.join(","), "memory cuda, whose buffers lie on GPUs; none are named for memory host");
+        }
+        match self.gpus.iter().find_map(|gpu| gpu.parse::<GpuName>().err()) {
+            Some(wrong) => refuse("gpus", self.gpus.join(","), wrong),
+            None => Ok(()),
+        }
+    }
+
     /// True if this sweep measures a rank.
     fn measures(&self, rank: usize, world: usize) -> bool {
         if self.ranks.is_empty() { rank < world } else { self.ranks.binary_search(&rank).is_ok() }
@@ -190,6 +211,7 @@ fn of_job(world: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::MoverKind;
     use crate::sweep::Transfer;
 
     #[test]
@@ -239,6 +261,10 @@ mod tests {
             ("shifts", SweepSettings { shifts: vec![1, 4], ..with(Pattern::Relay) }),
             ("shifts", SweepSettings { shifts: vec![0], ..with(Pattern::Relay) }),
             ("shifts", SweepSettings { shifts: vec![], ..with(Pattern::Relay) }),
+            ("memory", SweepSettings { mover: MoverKind::Nccl, ..good.clone() }),
+            ("memory", SweepSettings { mover: MoverKind::Simulated, memory: Memory::Cuda, ..good.clone() }),
+            ("gpus", SweepSettings { gpus: vec!["0".to_owned()], ..good.clone() }),
+            ("gpus", SweepSettings { gpus: vec!["0".to_owned(), "x".to_owned()], memory: Memory::Cuda, ..good.clone() }),
             ("patterns", with(Pattern::Custom)),
             ("transfers", custom(&[(0, 0, 4)])),
             ("transfers", custom(&[(0, 1, 1)])),
@@ -255,6 +281,12 @@ mod tests {
             // What a pattern needs is asked only where it is measured.
             SweepSettings { widths: vec![99], shifts: vec![0], peers: Peers::Listed(vec![]), ..good.clone() },
             SweepSettings { pairs: 100, ..good.clone() },
+            SweepSettings {
+                gpus: vec!["1".to_owned(), "GPU-8f".to_owned()],
+                memory: Memory::Cuda,
+                mover: MoverKind::NcclPut,
+                ..good.clone()
+            },
         ] {
             assert_eq!(settings.check(4), Ok(()), "{settings:?}");
         }

@@ -1,7 +1,8 @@
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use super::{Group, SweepSettings, Work};
 use crate::sample::{Memory, Pattern};
+use crate::topology::hardware::Gpu;
 use crate::topology::{PathClass, Topology};
 use crate::units::format_size;
 
@@ -120,19 +121,31 @@ fn lanes_of(work: &Work) -> u64 {
     work.groups().map(into).max().unwrap_or(1).max(1) as u64
 }
 
-/// GPUs that ranks are known to be bound to, ranks on each, and its bytes, which are all that is known before it is asked.
+/// GPUs of the ranks that are measured, in words, the ranks on each, and bytes. Before ranks are bound each has a GPU of its own, the
+/// smallest of its host; of GPUs that tell no memory nothing is said.
 fn gpus(topology: &Topology, work: &Work) -> Vec<(String, u64, u64)> {
-    let mut found: BTreeMap<(&str, usize), (String, u64, u64)> = BTreeMap::new();
+    let mut all: Vec<(String, u64, u64)> = Vec::new();
     for placement in work.ranks().iter().filter_map(|&rank| topology.ranks.get(rank)) {
-        let host = topology.hardware.iter().find(|hardware| hardware.host == placement.host);
-        let Some((number, gpu)) = placement.gpu.and_then(|number| Some((number, host?.gpus.get(number)?))) else { continue };
-        let name = || (format!("GPU {} of {}", gpu.index, placement.host), 0, if gpu.memory > 0 { gpu.memory } else { u64::MAX });
-        found.entry((&placement.host, number)).or_insert_with(name).1 += 1;
+        let Some(hardware) = topology.hardware_of(&placement.host) else { continue };
+        let known = |gpu: &&Gpu| gpu.memory > 0;
+        let gpu = match placement.gpu {
+            Some(at) => hardware.gpus.get(at).filter(known),
+            None => hardware.gpus.iter().filter(known).min_by_key(|gpu| gpu.memory),
+        };
+        let Some(gpu) = gpu else { continue };
+        let name = match placement.gpu {
+            Some(_) => format!("GPU {} of {}", gpu.index, placement.host),
+            None => format!("the GPU of rank {} on {}", placement.rank, placement.host),
+        };
+        match all.iter_mut().find(|(own, ..)| *own == name) {
+            Some((_, ranks, _)) => *ranks += 1,
+            None => all.push((name, 1, gpu.memory)),
+        }
     }
-    found.into_values().collect()
+    all
 }
 
-/// Memory of the hosts, or of GPUs: shared by their ranks.
+/// Memory of the hosts, or of the GPUs: shared by their ranks.
 struct Room {
     /// last-level cache, bytes
     cache: u64,
@@ -146,6 +159,11 @@ impl Room {
     fn new(settings: &SweepSettings, topology: &Topology, work: &Work) -> Self {
         let node_of = topology.node_of();
         let names = topology.hosts();
+        let cache = topology.ranks.iter().map(|placement| placement.cache).max().unwrap_or(0);
+        let arena = settings.arena_bytes(cache);
+        if settings.memory == Memory::Cuda {
+            return Self { cache, arena, hosts: gpus(topology, work) };
+        }
         let mut hosts: Vec<(String, u64, u64)> = names.iter().map(|&name| (name.to_owned(), 0, u64::MAX)).collect();
         for (placement, &node) in topology.ranks.iter().zip(&node_of) {
             hosts[node].2 = hosts[node].2.min(placement.memory_available);
@@ -155,12 +173,8 @@ impl Room {
                 hosts[node].1 += 1;
             }
         }
-        if settings.memory == Memory::Cuda {
-            hosts = gpus(topology, work);
-        }
         hosts.retain(|&(_, ranks, _)| ranks > 0);
-        let cache = topology.ranks.iter().map(|placement| placement.cache).max().unwrap_or(0);
-        Self { cache, arena: settings.arena_bytes(cache), hosts }
+        Self { cache, arena, hosts }
     }
 
     /// The host, or the GPU, with least to spare, what its ranks want and what it has.
@@ -234,17 +248,20 @@ mod tests {
     }
 
     #[test]
-    fn buffers_on_gpus_are_held_against_the_gpus_and_not_the_host() {
-        let settings = SweepSettings { sizes: vec![1 << 20], memory: Memory::Cuda, ..SweepSettings::default() };
+    fn buffers_on_gpus_take_the_memory_of_gpus() {
         let mut topology = two_hosts();
-        assert_eq!(estimate(&settings, &topology, |_| 1e9).tightest, None, "nobody is bound to one");
-        let gpu = |index, memory| crate::topology::hardware::Gpu { index, memory, ..Default::default() };
-        topology.hardware = vec![Hardware { host: "a".to_owned(), gpus: vec![gpu(0, 80 << 30), gpu(1, 512 << 20)], ..Hardware::default() }];
-        for rank in 0..2 {
-            topology.ranks[rank].gpu = Some(rank);
-        }
+        let gpu = |index, memory| Gpu { index, memory, ..Gpu::default() };
+        let hardware = |host: &str, gpus| Hardware { host: host.to_owned(), gpus, ..Hardware::default() };
+        topology.hardware = vec![hardware("a", vec![gpu(0, 8 << 30), gpu(3, 1 << 30)]), hardware("b", vec![gpu(0, 0)])];
+        let settings = SweepSettings { sizes: vec![1 << 20, 1 << 29], memory: Memory::Cuda, ..SweepSettings::default() };
         let told = estimate(&settings, &topology, |_| 1e9);
-        assert_eq!(told.does_not_fit(), Some(("GPU 1 of a", 512 << 20, 512 << 20)), "two arenas of 256 MiB");
+        assert_eq!(told.does_not_fit(), Some(("the GPU of rank 0 on a", 1 << 30, 1 << 30)), "hosts have less, and it does not matter");
+        (topology.ranks[0].gpu, topology.ranks[1].gpu) = (Some(0), Some(0));
+        assert_eq!(estimate(&settings, &topology, |_| 1e9).tightest, Some(("GPU 0 of a".to_owned(), 2 << 30, 8 << 30)));
+        (topology.ranks[0].gpu, topology.ranks[1].gpu) = (Some(1), Some(0));
+        let told = estimate(&settings, &topology, |_| 1e9);
+        assert_eq!(told.does_not_fit(), Some(("GPU 3 of a", 1 << 30, 1 << 30)));
+        assert!(told.advice().contains("sizes up to 1 MiB would fit"), "{}", told.advice());
     }
 
     #[test]

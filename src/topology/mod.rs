@@ -1,6 +1,9 @@
 //! Where ranks sit and what lies between them. No I/O; `discover` fills it in.
 
+mod bound;
 pub mod efficiency;
+mod gpu_name;
+mod gpu_state;
 pub mod hardware;
 mod judge;
 mod label;
@@ -16,7 +19,10 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
+pub use bound::{Bound, CudaDevice, find_gpu};
 pub use efficiency::Efficiency;
+pub use gpu_name::GpuName;
+pub use gpu_state::{GpuRange, GpuState};
 pub use hardware::Hardware;
 use hardware::PciKind;
 pub use label::PathLabel;

@@ -1,12 +1,13 @@
 use serde::{Deserialize, Serialize};
 
+use super::binding::{self, Sight};
 use super::endpoint::{Stop, Together};
 use super::timed::{self, Outcome};
 use super::work::{self, Carried, Carrier, Carry, Part};
 use super::{End, Order, ProbeReport, Setup, TransportError};
 use crate::sample::MoverKind;
 use crate::sweep::Buffers;
-use crate::topology::Placement;
+use crate::topology::{CudaDevice, GpuState, Placement};
 
 /// What rank 0 tells a rank.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,6 +26,10 @@ pub enum ToAgent {
     Heartbeat,
     /// tell what this host is made of
     Describe,
+    /// tell which GPUs this process sees
+    Look,
+    /// tell how its GPU is doing
+    State(CudaDevice),
     /// leave; the library's collective end is possible only when every rank still answers
     Leave {
         together: bool,
@@ -40,6 +45,16 @@ pub enum ToRoot {
     Hardware {
         rank: usize,
         hardware: serde_json::Value,
+    },
+    /// which GPUs it sees
+    Seen {
+        rank: usize,
+        sight: Sight,
+    },
+    /// how its GPU is doing
+    State {
+        rank: usize,
+        state: Option<GpuState>,
     },
     /// ready for a sweep, or why not
     Ready {
@@ -101,6 +116,12 @@ impl<E: Together> Agent<E> {
         self.buffers = setup.buffers;
         if cfg!(not(feature = "cuda")) && !setup.memory.is_host() {
             let reason = "this build measures no memory of GPUs; build it with the feature cuda, which is on by default".to_owned();
+            return Some(Unready { reason, memory: false });
+        }
+        // First: memory comes from the node of the core that touches it.
+        if !setup.cores.is_empty()
+            && let Err(reason) = binding::pin(&setup.cores)
+        {
             return Some(Unready { reason, memory: false });
         }
         self.endpoint.prepare(setup).err().map(unready)

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use super::binding::Decided;
 use super::work::{Carry, Work};
 use super::{End, Engine, Order, Report, Setup, TransportError};
-use crate::sample::{EngineKind, MoverKind};
+use crate::sample::{EngineKind, Memory, MoverKind};
 use crate::sweep::Target;
-use crate::topology::Topology;
+use crate::topology::{Bound, GpuState, Topology};
 
 /// An engine whose ranks are those of a group, numbered from 0 in the group's order. The job's other ranks sleep and have
 /// no buffers.
@@ -115,6 +116,21 @@ impl Engine for Grouped {
 
     fn group(&self) -> &[usize] {
         &self.group
+    }
+
+    fn bind(&mut self, memory: Memory, gpus: &[String]) -> Result<Decided, TransportError> {
+        let mut decided = self.engine.bind(memory, gpus)?;
+        let own = |bound: Bound| Some(Bound { rank: self.group.iter().position(|&rank| rank == bound.rank)?, ..bound });
+        decided.bound = decided.bound.into_iter().filter_map(own).collect();
+        decided.told = decided.told.into_iter().map(|told| self.reason(told)).collect();
+        self.topology.bind(&decided.bound);
+        Ok(decided)
+    }
+
+    fn gpu_states(&mut self, ranks: &[usize]) -> Vec<(usize, GpuState)> {
+        let of_job: Vec<usize> = ranks.iter().map(|&rank| self.of_job(rank)).collect();
+        let number = |rank: usize| self.group.iter().position(|&own| own == rank);
+        self.engine.gpu_states(&of_job).into_iter().filter_map(|(rank, state)| Some((number(rank)?, state))).collect()
     }
 
     fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError> {

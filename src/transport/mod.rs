@@ -5,6 +5,8 @@
 //! in `together` for several.
 
 mod agent;
+mod assembly;
+pub mod binding;
 mod collect;
 mod copies;
 #[cfg(feature = "cuda")]
@@ -37,7 +39,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::sample::{EngineKind, Memory, MoverKind};
 use crate::sweep::{Buffers, Probe};
-use crate::topology::Topology;
+use crate::topology::{CudaDevice, GpuState, Topology};
+use binding::Decided;
 use work::{Carried, Carry, Work};
 
 /// A rank's end as its agent has it: its bytes may lie on a GPU.
@@ -67,8 +70,16 @@ pub struct Setup {
     pub gpus: Vec<String>,
     /// host of each rank of the job, by the engine's own numbers; engines fill it in
     pub nodes: Vec<usize>,
+    /// of one rank: its GPU, chosen by [`binding::decide`]; none of host memory, or for a rank that takes no part
+    #[serde(default)]
+    pub gpu: Option<CudaDevice>,
+    /// of one rank: logical processors that it goes to first; empty for where it is
+    #[serde(default)]
+    pub cores: Vec<usize>,
     /// names the NCCL communicator that ranks meet in, 128 bytes made by rank 0; empty for movers without one
     pub nccl: Vec<u8>,
+    /// the ranks that meet in it, by the engine's own numbers, in its order; engines fill it in
+    pub group: Vec<usize>,
     pub buffers: Buffers,
     /// bytes of the arena a rank sends from, and of each one that it receives into
     pub arena: u64,
@@ -79,6 +90,9 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// Instead of a host in `nodes`: the rank does not answer any more.
+    pub const LOST: usize = usize::MAX;
+
     /// Bytes of a rank's buffers.
     pub const fn memory(&self) -> u64 {
         self.arena.saturating_mul(1 + self.lanes as u64)
@@ -86,7 +100,20 @@ impl Setup {
 
     /// Ranks with so much memory of the host for each arena, which does not lie on GPUs.
     pub const fn host(mover: MoverKind, buffers: Buffers, arena: u64, lanes: usize, seed: u64) -> Self {
-        Self { mover, memory: Memory::Host, gpus: Vec::new(), nodes: Vec::new(), nccl: Vec::new(), buffers, arena, lanes, seed }
+        Self {
+            mover,
+            memory: Memory::Host,
+            gpus: Vec::new(),
+            gpu: None,
+            cores: Vec::new(),
+            nodes: Vec::new(),
+            nccl: Vec::new(),
+            group: Vec::new(),
+            buffers,
+            arena,
+            lanes,
+            seed,
+        }
     }
 
     /// What a rank prepares that takes no part: no buffers.
@@ -210,6 +237,9 @@ pub enum TransportError {
     /// a collective step is impossible since a rank is lost
     #[error("{what} needs every rank, but rank {rank} is lost; start the job again")]
     Lost { what: &'static str, rank: usize },
+    /// ranks and GPUs do not go together
+    #[error("{0}")]
+    Gpus(String),
     /// no such group
     #[error("--group: rank {rank} is named twice or is not one of this job's {world} ranks")]
     Group { rank: usize, world: usize },
@@ -240,6 +270,18 @@ pub trait Engine {
     }
     /// From the next [`Engine::prepare`] on only these ranks get buffers; the others take part in nothing. Empty for all.
     fn restrict(&mut self, _ranks: &[usize]) {}
+    /// Decide whose each GPU is, or send the ranks home for the host's memory; collective. The topology says it from then on. What is
+    /// decided is empty where nothing has changed.
+    fn bind(&mut self, memory: Memory, _gpus: &[String]) -> Result<Decided, TransportError> {
+        match memory {
+            Memory::Host => Ok(Decided::default()),
+            Memory::Cuda => Err(TransportError::Gpus(format!("the {} engine has no GPUs: memory host", self.kind().name()))),
+        }
+    }
+    /// How the GPUs that ranks are bound to are doing. Never asked while a probe runs; ranks of which nothing is told are left out.
+    fn gpu_states(&mut self, _ranks: &[usize]) -> Vec<(usize, GpuState)> {
+        Vec::new()
+    }
     /// Get every rank ready for a sweep; collective.
     fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError>;
     /// Start probes, which run at the same time; no rank takes part in two of them. Each is reported by itself. Returns at

@@ -248,8 +248,13 @@ impl App {
     }
 
     fn follow(&mut self, change: &Change) {
-        if *change == Change::Nothing {
-            return;
+        match change {
+            Change::Nothing => return,
+            Change::Placed => {
+                self.replaced();
+                return;
+            }
+            _ => {}
         }
         self.fans.follow(change);
         self.fits.follow(change);
@@ -278,7 +283,7 @@ impl App {
         self.fits.forget();
         self.desk.changed();
         self.replays.changed();
-        self.atlas.forget();
+        self.atlas.forget(&self.model.header.topology);
         self.rebuild();
     }
 

@@ -37,6 +37,8 @@ pub struct Atlas {
     rows: Vec<u32>,
     /// columns of the widest name among them, without its indent, and the deepest indent
     widest: (usize, usize),
+    /// the GPU of each rank
+    seats: Vec<Option<usize>>,
     /// the folds that these are of
     folds: Option<u64>,
 }
@@ -45,7 +47,8 @@ impl Atlas {
     pub fn new(topology: &Topology, efficiency: &Efficiency) -> Self {
         let router = Router::new(topology, efficiency);
         let groups = Groups::of(topology, &router);
-        Self { router, tree: Tree::of(topology), groups, ..Self::default() }
+        let seats = topology.ranks.iter().map(|place| place.gpu).collect();
+        Self { router, tree: Tree::of(topology), groups, seats, ..Self::default() }
     }
 
     /// Take note of what an event changed.
@@ -53,9 +56,15 @@ impl Atlas {
         self.shares.follow(model, &self.router, change);
     }
 
-    /// The model is another one; its topology is not.
-    pub fn forget(&mut self) {
-        self.shares.forget();
+    /// The model is another one; ranks may sit elsewhere in it.
+    pub fn forget(&mut self, topology: &Topology) {
+        let seats: Vec<Option<usize>> = topology.ranks.iter().map(|place| place.gpu).collect();
+        if seats == self.seats {
+            self.shares.forget();
+        } else {
+            let efficiency = *self.router.efficiency();
+            *self = Self::new(topology, &efficiency);
+        }
     }
 
     /// Bring the tree's lines and the shares up to date for a frame.

@@ -141,7 +141,7 @@ impl Desk {
     pub fn follow(&mut self, change: &Change) {
         match change {
             Change::Nothing | Change::State => return,
-            Change::Cleared => self.told = None,
+            Change::Cleared | Change::Placed => self.told = None,
             Change::Cells { .. } | Change::Group { .. } => {}
         }
         self.changed();

@@ -36,7 +36,6 @@ pub struct Form {
     mover: usize,
     movers: Vec<MoverKind>,
     memory: Memory,
-    gpus: Vec<String>,
     buffers: Buffers,
     arena: u64,
     transfers: Vec<Transfer>,
@@ -70,6 +69,7 @@ impl Form {
                 settings.window.to_string(),
                 settings.timeout.to_string(),
                 settings.seed.to_string(),
+                settings.gpus.join(","),
             ],
             patterns: settings.patterns.clone(),
             peer: peers.iter().position(|peers| *peers == settings.peers).unwrap_or(0),
@@ -78,7 +78,6 @@ impl Form {
             mover: movers.iter().position(|mover| *mover == settings.mover).unwrap_or(0),
             movers,
             memory: settings.memory,
-            gpus: settings.gpus.clone(),
             buffers: settings.buffers,
             arena: settings.arena,
             transfers: settings.transfers.clone(),
@@ -100,6 +99,7 @@ impl Form {
             .to_owned(),
             Field::Isolated => if self.isolated { "yes" } else { "no" }.to_owned(),
             Field::Mover => self.movers.get(self.mover).map_or("none", |mover| mover.name()).to_owned(),
+            Field::Memory => self.memory.name().to_owned(),
             Field::Buffers => if self.buffers == Buffers::Rotate { "rotate" } else { "reuse" }.to_owned(),
             typed => match self.typed(typed) {
                 "" => typed.empty().to_owned(),
@@ -129,6 +129,7 @@ impl Form {
             Field::Widths => any(Pattern::is_fan) && !matches!(self.peers.get(self.peer), Some(Peers::Listed(_))),
             Field::Peers => any(Pattern::is_fan),
             Field::Shifts => self.has(Pattern::Relay),
+            Field::Gpus => self.memory == Memory::Cuda,
             Field::Pairs => any(|pattern| matches!(pattern, Pattern::Peer | Pattern::Duplex)),
             _ => true,
         }
@@ -176,6 +177,7 @@ impl Form {
             Field::Peers => self.peer = turn(self.peer, self.peers.len()),
             Field::Isolated => self.isolated = !self.isolated,
             Field::Mover => self.mover = turn(self.mover, self.movers.len()),
+            Field::Memory => self.memory = if self.memory.is_host() { Memory::Cuda } else { Memory::Host },
             Field::Buffers => self.buffers = if self.buffers == Buffers::Rotate { Buffers::Reuse } else { Buffers::Rotate },
             _ => {}
         }
@@ -189,7 +191,9 @@ impl Form {
 
     /// One more or one less in a field that holds a whole number.
     pub fn count(&mut self, more: bool) {
-        let Some(slot) = slot(self.field).filter(|_| !matches!(self.field, Field::Ranks | Field::Sizes | Field::Ci)) else { return };
+        let Some(slot) = slot(self.field).filter(|_| !matches!(self.field, Field::Ranks | Field::Sizes | Field::Ci | Field::Gpus)) else {
+            return;
+        };
         let text = &mut self.texts[slot];
         if let Ok(number) = if text.is_empty() { Ok(0) } else { text.parse::<u64>() } {
             let number = if more { number.saturating_add(1) } else { number.saturating_sub(1) };
@@ -246,12 +250,17 @@ impl Form {
             seed: self.number(Field::Seed, "a whole number of at most 64 bits")?,
             mover: self.movers.get(self.mover).copied().unwrap_or(MoverKind::Memcpy),
             memory: self.memory,
-            gpus: self.gpus.clone(),
+            // Those of another memory are kept in the form, for when it is chosen again.
+            gpus: if self.matters(Field::Gpus) { self.gpus() } else { Vec::new() },
             buffers: self.buffers,
             arena: self.arena,
         };
         settings.check(world).map_err(|error| wrong(Field::of_setting(error.setting), error.to_string()))?;
         Ok(settings)
+    }
+
+    fn gpus(&self) -> Vec<String> {
+        self.typed(Field::Gpus).split(',').map(str::trim).filter(|gpu| !gpu.is_empty()).map(str::to_owned).collect()
     }
 
     fn number<T: std::str::FromStr>(&self, field: Field, expected: &str) -> Result<T, FormError> {
@@ -293,7 +302,7 @@ fn parse<T: std::str::FromStr>(field: Field, number: &str, text: &str, expected:
 }
 
 /// Fields that are typed.
-const SLOTS: usize = 12;
+const SLOTS: usize = 13;
 
 /// Index into `Form::texts` of a field that is typed.
 const fn slot(field: Field) -> Option<usize> {
@@ -310,7 +319,8 @@ const fn slot(field: Field) -> Option<usize> {
         Field::Window => 9,
         Field::Timeout => 10,
         Field::Seed => 11,
-        Field::Pattern(_) | Field::Peers | Field::Isolated | Field::Mover | Field::Buffers | Field::Start => return None,
+        Field::Gpus => 12,
+        Field::Pattern(_) | Field::Peers | Field::Isolated | Field::Mover | Field::Memory | Field::Buffers | Field::Start => return None,
     })
 }
 

@@ -52,8 +52,8 @@ fn a_transposed_matrix_moves_as_it_looks() {
 #[test]
 fn the_form_starts_what_it_says() {
     let mut app = live((header("new", &["a"; 3]), Vec::new()), Tab::Sweep);
-    // up from the button: buffers, mover, seed, window, ci, repeats; then the second line of the patterns
-    press(&mut app, "up up right up up up up space ctrl-u 2 0 enter home j space right space");
+    // up from the button: GPUs, memory, mover, seed, window, ci, repeats; then the second line of the patterns
+    press(&mut app, "up up up right up up up up space ctrl-u 2 0 enter home j space right space");
     let effect = press(&mut app, "end enter");
     let Effect::Send(Command::StartSweep { settings }) = effect else { panic!("{effect:?}") };
     assert_eq!((settings.repeats, settings.mover), (20, MoverKind::MpiPut));

@@ -188,7 +188,7 @@ fn records() -> (Traffic, Vec<Record>) {
     let foreseen = Foreseen { seconds: 1.0, low: 0.9, high: 1.1, stages: vec![0.5, 1.0], bottleneck: "port of beta".to_owned(), resources };
     let mover = "mpi_put".to_owned();
     let done =
-        Execution { name: traffic.name.clone(), mover, runs: vec![run], verified: 9, foreseen: Some(foreseen), failed: String::new() };
+        Execution { name: traffic.name.clone(), mover, runs: vec![run], verified: 9, foreseen: Some(foreseen), ..Execution::default() };
     let failed =
         Execution { runs: Vec::new(), foreseen: None, failed: "rank 2 was stopped".to_owned(), name: "other".to_owned(), ..done.clone() };
     let events = [

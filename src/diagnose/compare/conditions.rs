@@ -55,6 +55,7 @@ fn provenance(old: &Provenance, new: &Provenance, say: &mut Vec<String>) {
     };
     plain("engine", old.engine.name().to_owned(), new.engine.name().to_owned());
     plain("mover", old.mover.name().to_owned(), new.mover.name().to_owned());
+    plain("memory", old.memory.name().to_owned(), new.memory.name().to_owned());
     plain("messages outstanding", old.window.to_string(), new.window.to_string());
     let group =
         |group: &[usize]| if group.is_empty() { "all ranks of the job".to_owned() } else { format!("rank {}", format_ranks(group)) };

@@ -1,7 +1,7 @@
 use super::*;
 use crate::diagnose::{AtSize, PairClass, PairSeen, Pairs, Provenance};
 use crate::fit::identify::Together;
-use crate::sample::{EngineKind, MoverKind, Pattern, Status};
+use crate::sample::{EngineKind, Memory, MoverKind, Pattern, Status};
 use crate::topology::{Efficiency, PathClass, Placement, Router, Topology, Units};
 
 const LARGE: u64 = 256 << 20;
@@ -76,6 +76,7 @@ impl Made {
             provenance: Provenance {
                 engine: EngineKind::Sim,
                 mover: MoverKind::Simulated,
+                memory: Memory::Host,
                 window: 1,
                 group: Vec::new(),
                 software: Vec::new(),
@@ -217,12 +218,14 @@ fn what_differs_in_how_it_was_measured_is_told_first() {
     let before = Made::default().measured();
     let mut after = Made { seed: 99, ..Made::default() }.measured();
     after.provenance.mover = MoverKind::MpiPut;
+    after.provenance.memory = Memory::Cuda;
     after.provenance.window = 8;
     after.provenance.environment.push(("UCX_TLS".to_owned(), "tcp".to_owned()));
     after.topology.ranks[3].numa = Some(1);
     let changes = compare(&before, &after).unwrap();
     let told = [
         "mover: simulated before, mpi_put now",
+        "memory: host before, cuda now",
         "messages outstanding: 1 before, 8 now",
         "UCX_TLS: not set before, tcp now",
         "rank 3: NUMA node none before, 1 now",

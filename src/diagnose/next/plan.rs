@@ -4,7 +4,7 @@ use super::super::Measured;
 use super::focus::{FanFocus, Focus, PairFocus, class};
 use super::{Test, TestKind};
 use crate::fit::identify::Identified;
-use crate::sample::{EngineKind, MPI_MOVERS};
+use crate::sample::{EngineKind, MPI_MOVERS, MoverKind};
 use crate::topology::Level;
 use crate::units::format_ranks;
 
@@ -69,7 +69,9 @@ fn pairs(measured: &Measured, focus: &PairFocus) -> Vec<Test> {
             test.windows = WINDOWS.to_vec();
         }
     }
-    let other = MPI_MOVERS.iter().find(|&&mover| measured.provenance.engine == EngineKind::Mpi && mover != measured.provenance.mover);
+    let taken = &measured.provenance;
+    let fits = |mover: &&MoverKind| mover.moves(taken.memory) && **mover != taken.mover;
+    let other = MPI_MOVERS.iter().filter(|_| taken.engine == EngineKind::Mpi).find(fits);
     if let Some(&mover) = other {
         let sets = vec![vec![(from, to)]];
         let say = format!("measure {from}→{to} with {} instead of {}", mover.name(), measured.provenance.mover.name());

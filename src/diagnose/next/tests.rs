@@ -1,6 +1,6 @@
 use super::*;
 use crate::diagnose::{PairClass, PairSeen, Pairs, Provenance, Severity};
-use crate::sample::{EngineKind, Pattern, Status};
+use crate::sample::{EngineKind, Memory, Pattern, Status};
 use crate::topology::{Efficiency, PathClass, Placement, Router, Topology, Units};
 
 const BYTES: u64 = 16 << 20;
@@ -40,6 +40,7 @@ fn seen(hosts: usize, shares: &[(usize, usize, f64)]) -> Measured {
         provenance: Provenance {
             engine: EngineKind::Sim,
             mover: MoverKind::Simulated,
+            memory: Memory::Host,
             window: 1,
             group: Vec::new(),
             software: Vec::new(),

@@ -139,7 +139,7 @@ fn mig(hardware: &mut Hardware, failures: &mut Failures, seen: &Seen<'_>) {
 }
 
 /// Why clocks are held down, in words; that nothing runs is no reason.
-fn reasons(bits: ThrottleReasons) -> Vec<String> {
+pub fn reasons(bits: ThrottleReasons) -> Vec<String> {
     const WORDS: [(ThrottleReasons, &str); 8] = [
         (ThrottleReasons::APPLICATIONS_CLOCKS_SETTING, "clocks set by the administrator"),
         (ThrottleReasons::SW_POWER_CAP, "power limit"),

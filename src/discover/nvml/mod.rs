@@ -8,6 +8,7 @@ mod device;
 mod failures;
 mod links;
 mod pairs;
+mod state;
 
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,7 @@ use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml};
 
 pub use failures::{Failures, Whom, counted, phrase};
+pub use state::Looks;
 
 use crate::topology::hardware::{Gpu, NoteKind, PciDevice};
 use crate::topology::{Hardware, PciAddress};

@@ -83,7 +83,15 @@ pub fn about(model: &Model, measured: &Measured) -> Vec<(&'static str, String)> 
         ("ranks", format!("{} on {} {}: {names}", measured.world(), hosts.len(), if hosts.len() == 1 { "host" } else { "hosts" })),
         ("measured", format!("{}, {}; {} samples", patterns.join(", "), sizes.join(", "), format_count(model.samples()))),
         ("shown at", format_size(measured.bytes)),
-        ("with", format!("{} ranks, mover {}, {} outstanding", provenance.engine.name(), provenance.mover.name(), provenance.window)),
+        (
+            "with",
+            format!(
+                "{} ranks, mover {}, {} outstanding",
+                provenance.engine.name(),
+                provenance.mover.told(provenance.memory),
+                provenance.window
+            ),
+        ),
     ];
     if !provenance.group.is_empty() {
         about.push(("group", format!("rank {} of the job", format_ranks(&provenance.group))));

@@ -1,7 +1,7 @@
 use super::*;
 use crate::diagnose::{Cause, Fact, Finding, PairClass, PairSeen, Pairs, Provenance, Severity, Shape, Silenced, Suspect};
 use crate::fit::identify::Identified;
-use crate::sample::{EngineKind, MoverKind, Status};
+use crate::sample::{EngineKind, Memory, MoverKind, Status};
 use crate::session::Header;
 use crate::topology::{Efficiency, PathClass, Placement, Router, Topology, Units};
 
@@ -33,6 +33,7 @@ fn measured(world: usize) -> Measured {
         provenance: Provenance {
             engine: EngineKind::Mpi,
             mover: MoverKind::MpiSendrecv,
+            memory: Memory::Host,
             window: 1,
             group: Vec::new(),
             software: vec![("os".to_owned(), "Linux & Co".to_owned())],

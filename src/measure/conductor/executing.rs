@@ -30,7 +30,7 @@ impl Conductor<'_> {
         }
         let name = plain(name);
         self.tell(Event::ExecutionStarted { name: name.clone() });
-        let mut execution = Execution { name, mover: like.mover.name().to_owned(), ..Execution::default() };
+        let mut execution = Execution { name, mover: like.mover.name().to_owned(), memory: like.memory, ..Execution::default() };
         let mut touched = false;
         if let Err(why) = self.run_plan(&mut execution, transfers, repeats, like, &mut touched) {
             execution.failed = why;
@@ -73,6 +73,7 @@ impl Conductor<'_> {
         execution.foreseen = self.foresee.as_ref().and_then(|foresee| foresee(&traffic, like.mover));
         let usual = execution.foreseen.as_ref().map_or(0.0, |foreseen| foreseen.high * MOST_FORESEEN);
         let timeout = like.timeout + usual.max(work.busiest() as f64 / LEAST_RATE);
+        self.bind(like)?;
         // Ranks give up the sweep's buffers for it.
         *touched = true;
         self.engine.load(&work, like.mover).map_err(|error| error.to_string())?;

@@ -1,6 +1,7 @@
 //! The one who runs the sweep, and the tests of findings and plans between its rounds.
 
 mod executing;
+mod gpus;
 mod testing;
 
 use std::collections::{BTreeMap, HashMap};
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use self::testing::Testing;
 use super::planner::Planner;
+use super::ways::Ways;
 use super::{Gate, samples};
 use crate::plan::{Foreseen, Traffic};
 use crate::sample::{MoverKind, Pattern, Sample, Status};
@@ -80,6 +82,7 @@ pub struct Conductor<'a> {
     born: Instant,
     /// something was not measured as asked
     blemished: bool,
+    gpus: gpus::Watched,
 }
 
 /// The sweep under way.
@@ -91,6 +94,8 @@ struct Active {
     spent: f64,
     /// timed-out probes of cells that have no good repeat yet
     hung: HashMap<Target, u32>,
+    /// what was told of the paths that bytes took
+    ways: Ways,
 }
 
 impl Active {
@@ -142,6 +147,7 @@ impl<'a> Conductor<'a> {
             next_probe,
             born: Instant::now(),
             blemished: false,
+            gpus: gpus::Watched::default(),
         }
     }
 
@@ -281,9 +287,10 @@ impl<'a> Conductor<'a> {
         let topology = self.engine.topology();
         let knowledge = self.knowledge.clone().unwrap_or_else(|| Rc::new(Hosts::new(topology)));
         let planner = Planner::new(&settings, topology, knowledge, done, self.next_probe);
+        self.forget_gpus();
         self.tell(Event::SweepStarted { settings: settings.clone(), resumed });
         self.ended = None;
-        self.sweep = Some(Active { settings, planner, paused: false, spent: 0.0, hung: HashMap::new() });
+        self.sweep = Some(Active { settings, planner, paused: false, spent: 0.0, hung: HashMap::new(), ways: Ways::default() });
         self.tell_planned();
     }
 
@@ -304,12 +311,13 @@ impl<'a> Conductor<'a> {
 
     /// Check the settings and get every rank's buffers ready.
     fn ready(&mut self, settings: &SweepSettings) -> Result<(), String> {
-        let topology = self.engine.topology();
-        settings.check(topology.world()).map_err(|error| error.to_string())?;
+        settings.check(self.engine.topology().world()).map_err(|error| error.to_string())?;
         if !self.engine.movers().contains(&settings.mover) {
             let names: Vec<_> = self.engine.movers().iter().map(|mover| mover.name()).collect();
             return Err(format!("mover = {}: this engine has {}", settings.mover.name(), names.join(", ")));
         }
+        self.bind(settings)?;
+        let topology = self.engine.topology();
         let estimate = estimate(settings, topology, |_| 1e9);
         if let Some((host, wanted, available)) = estimate.does_not_fit() {
             let (wanted, available) = (format_size(wanted), format_size(available));
@@ -324,6 +332,9 @@ impl<'a> Conductor<'a> {
     }
 
     fn end(&mut self, outcome: Outcome, reason: &str) {
+        if self.sweep.is_some() {
+            self.sum_up_gpus();
+        }
         if let Some(mut active) = self.sweep.take() {
             self.next_probe = active.planner.next_id();
             active.planner.stop();
@@ -425,8 +436,10 @@ impl<'a> Conductor<'a> {
             timeout: active.planner.timeout(probe),
         };
         let orders: Vec<Order> = round.iter().map(order).collect();
+        let memory = settings.memory;
         let reports = self.ask(&orders);
         let spent = self.now() - begin;
+        self.look_at_gpus(memory, round);
         let budget =
             self.sweep.as_ref().is_some_and(|active| active.settings.budget > 0.0 && active.spent + spent >= active.settings.budget);
         let probes: HashMap<u64, &Probe> = round.iter().map(|probe| (probe.id, probe)).collect();
@@ -473,6 +486,10 @@ impl<'a> Conductor<'a> {
     /// What came of a probe; `budget`: there is no time for more.
     fn done(&mut self, probe: &Probe, report: &ProbeReport, budget: bool) {
         let mut samples = samples::of_report(probe, self.engine.topology(), report);
+        if let Some(active) = &mut self.sweep {
+            let news = active.ways.news(active.settings.mover, &samples, self.engine.topology());
+            news.into_iter().for_each(|text| self.notice(text));
+        }
         self.blemished |= samples.iter().any(|sample| sample.status != Status::Ok);
         let mut enough = None;
         if let Some(active) = &mut self.sweep {

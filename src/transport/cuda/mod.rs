@@ -2,10 +2,11 @@
 //!
 //! Words travel as they always do, by the engine's own endpoint ([`Control`]); [`Device`] stands around it and moves the bytes.
 
-mod bound;
 mod carry;
 pub mod driver;
 mod endpoint;
+mod joint;
+mod joint_several;
 mod lane;
 mod meet;
 pub mod nccl;

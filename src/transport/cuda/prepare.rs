@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::Control;
 use super::driver::{Buffer, CudaError, Gpu};
 use super::endpoint::Device;
+use super::meet;
 use super::side::{Side, Way};
-use super::{bound, meet};
 use crate::sample::{Memory, MoverKind};
 use crate::sweep::Buffers;
 use crate::transport::{Setup, TransportError};
@@ -25,12 +25,17 @@ fn way(mover: MoverKind) -> Option<Way> {
     match mover {
         MoverKind::Memcpy | MoverKind::CudaIpcPush => Some(Way::Push),
         MoverKind::CudaIpcPull => Some(Way::Pull),
+        MoverKind::Nccl | MoverKind::NcclPut => Some(Way::Joint),
         _ => None,
     }
 }
 
 impl<C: Control> Device<C> {
     pub(super) fn prepare_either(&mut self, setup: &Setup) -> Result<(), TransportError> {
+        if let Some(met) = &mut self.met {
+            // Who is lost says nothing any more.
+            met.retain(|&mate| setup.nodes.get(mate) != Some(&Setup::LOST));
+        }
         self.leave();
         if setup.memory == Memory::Host {
             return self.control.prepare(setup);
@@ -41,7 +46,7 @@ impl<C: Control> Device<C> {
         self.control.prepare(&words)?;
         let node = setup.nodes.get(rank);
         let mates: Vec<usize> = (0..setup.nodes.len()).filter(|&other| other != rank && setup.nodes.get(other) == node).collect();
-        let own = if setup.lanes == 0 { Ok(None) } else { self.start(setup, &mates).map(Some) };
+        let own = if setup.lanes == 0 { Ok(None) } else { self.start(setup).map(Some) };
         // Others wait for this rank's words, whatever has become of it.
         let (side, refused) = match own {
             Ok(side) => (side, None),
@@ -51,15 +56,16 @@ impl<C: Control> Device<C> {
         self.meet();
         self.offer(&mates);
         self.met = Some(mates);
-        refused.map_or(Ok(()), Err)
+        let assembled = self.assemble(setup);
+        refused.map_or(assembled, Err)
     }
 
     /// Start this rank's GPU, and allocate and fill its arenas.
-    fn start(&mut self, setup: &Setup, mates: &[usize]) -> Result<Side, TransportError> {
+    fn start(&mut self, setup: &Setup) -> Result<Side, TransportError> {
         let rank = self.control.rank();
         let unready = |reason: String| TransportError::Unready { rank, reason };
         let way = way(setup.mover).ok_or_else(|| unready(format!("{} moves no memory of GPUs here", setup.mover.name())))?;
-        let ordinal = bound::ordinal(setup, rank, mates).map_err(unready)?;
+        let ordinal = setup.gpu.as_ref().map(|gpu| gpu.number).ok_or_else(|| unready("it is bound to no GPU".to_owned()))?;
         let gpu = Gpu::open(ordinal).map_err(|error| unready(error.to_string()))?;
         let arena = usize::try_from(setup.arena).unwrap_or(usize::MAX);
         let name = gpu.name();
@@ -94,7 +100,9 @@ impl<C: Control> Device<C> {
         let mut words = Vec::new();
         if let Some(side) = &self.side {
             let offered = if side.way == Way::Push { &side.landing } else { &side.outgoing };
-            if C::ONE_PROCESS {
+            if side.way == Way::Joint {
+                // NCCL reaches it by itself.
+            } else if C::ONE_PROCESS {
                 let (start, context) = offered.address();
                 words = vec![start, context as u64, side.gpu.about().ordinal as u64];
             } else {
@@ -138,9 +146,13 @@ impl<C: Control> Device<C> {
         }
         let said = self.exchange(&mates, |_| vec![word]);
         let settled = |mate: &usize| said.get(mate).is_some_and(|words| words.first() == Some(&DONE));
-        if let Some(side) = self.side.take()
-            && !mates.iter().all(settled)
-        {
+        let Some(mut side) = self.side.take() else { return };
+        let _ = side.gpu.enter();
+        self.lines.extend(side.joint.close());
+        if side.way == Way::Joint && side.gpu.disturbed() {
+            self.lines.push(format!("{}: its buffers stay allocated: work of NCCL that was given up has not ended", side.gpu.name()));
+            side.leak();
+        } else if !mates.iter().all(settled) {
             self.lines.push(format!("{}: its buffers stay allocated: another rank's copy into them was given up", side.gpu.name()));
             side.leak();
         }

@@ -22,11 +22,13 @@ use raw::Comm;
 
 pub use worker::{Left, Worker};
 
+use super::assembly::Assembly;
+use super::binding::{self, Cores, Decided, Seats, Watch};
 use super::work::{Carry, Gathering, Work};
 use super::{Agent, Collector, End, Endpoint as _, Engine, Order, Report, Setup, ToAgent, ToRoot, TransportError, Unready, libraries};
 use crate::discover::{Machine, allowed_cores};
-use crate::sample::{EngineKind, MoverKind};
-use crate::topology::{Placement, Topology};
+use crate::sample::{EngineKind, Memory, MoverKind};
+use crate::topology::{GpuState, Placement, Topology};
 
 use crate::sample::MPI_MOVERS as MOVERS;
 /// Longest time for all ranks to say where they sit, and to get ready for a sweep.
@@ -34,6 +36,8 @@ const ANSWER: Duration = Duration::from_secs(120);
 /// Longest time for the hosts to say what they are made of, after all ranks have answered. NVIDIA's driver takes a second or more
 /// a GPU to start where nothing keeps it awake.
 const DESCRIBE: Duration = Duration::from_secs(30);
+/// Longest time for GPUs to say how they are doing; those that do not are not waited for.
+const LOOK: Duration = Duration::from_secs(2);
 /// How often rank 0 says that it is there.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
@@ -76,9 +80,12 @@ pub fn join(world: usize) -> Result<Role, TransportError> {
         gathering: None,
         my_carry: None,
         only: Vec::new(),
+        seats: Seats::default(),
+        watch: Watch::default(),
         lost: Vec::new(),
         untidy: false,
         heartbeat: Instant::now(),
+        assembly: Assembly::default(),
         early: Vec::new(),
     };
     engine.gather(world, placement)?;
@@ -113,10 +120,13 @@ pub struct Mpi {
     my_carry: Option<Carry>,
     /// the only ranks that get buffers; empty for all
     only: Vec<usize>,
+    seats: Seats,
+    watch: Watch,
     lost: Vec<usize>,
     /// a transfer was given up: the library's collective end could wait for it forever
     untidy: bool,
     heartbeat: Instant,
+    assembly: Assembly,
     /// what was said while ranks got ready, to be told by the next poll
     early: Vec<Report>,
 }
@@ -197,7 +207,7 @@ impl Mpi {
             }
             ToRoot::Log { rank, lines } => reports.extend(lines.into_iter().map(|line| Report::Log { rank, line })),
             // Too late, or already known.
-            ToRoot::Here(_) | ToRoot::Hardware { .. } | ToRoot::Ready { .. } => {}
+            ToRoot::Here(_) | ToRoot::Hardware { .. } | ToRoot::Seen { .. } | ToRoot::State { .. } | ToRoot::Ready { .. } => {}
         }
     }
 
@@ -229,10 +239,75 @@ impl Mpi {
         refused.map_or(Ok(()), Err)
     }
 
+    fn takes_part(&self, rank: usize) -> bool {
+        self.only.is_empty() || self.only.contains(&rank)
+    }
+
+    /// What the ranks that take part see of GPUs.
+    fn sights(&mut self) -> Result<Vec<(usize, binding::Sight)>, TransportError> {
+        if let Some(&rank) = self.lost.iter().find(|&&rank| self.takes_part(rank)) {
+            return Err(TransportError::Lost { what: "binding ranks to GPUs", rank });
+        }
+        let mut waiting: Vec<usize> = self.others().filter(|&rank| self.takes_part(rank)).collect();
+        for &rank in &waiting {
+            self.tell(rank, &ToAgent::Look)?;
+        }
+        let mut seen = Vec::new();
+        if self.takes_part(0) {
+            seen.push((0, binding::sight(self.started_on(0))));
+        }
+        let deadline = Instant::now() + ANSWER;
+        let mut nap = Nap::new();
+        while !waiting.is_empty() {
+            if Instant::now() >= deadline {
+                let missing = crate::units::format_ranks(&waiting);
+                return Err(TransportError::Silent { missing, world: self.world(), seconds: ANSWER.as_secs() });
+            }
+            for message in self.control.receive() {
+                if let ToRoot::Seen { rank, mut sight } = message
+                    && waiting.contains(&rank)
+                {
+                    waiting.retain(|&other| other != rank);
+                    sight.cores = self.started_on(rank);
+                    seen.push((rank, sight));
+                }
+            }
+            nap.sleep(Duration::MAX);
+        }
+        Ok(seen)
+    }
+
+    /// The cores that the launcher has left to a rank, wherever it runs now.
+    fn started_on(&self, rank: usize) -> Vec<usize> {
+        self.topology.ranks.get(rank).map_or_else(Vec::new, |placement| placement.cores.clone())
+    }
+
     /// What a rank prepares.
     fn setup_of(&self, rank: usize, setup: &Setup) -> Setup {
-        let idle = !self.only.is_empty() && !self.only.contains(&rank);
-        if idle { setup.idle() } else { setup.clone() }
+        let setup = self.seats.setup(rank, setup);
+        if self.takes_part(rank) { setup } else { setup.idle() }
+    }
+
+    /// Ranks that are measured and answer.
+    fn measured(&self) -> Vec<usize> {
+        let all: Vec<usize> = if self.only.is_empty() { (0..self.world()).collect() } else { self.only.clone() };
+        all.into_iter().filter(|rank| !self.lost.contains(rank)).collect()
+    }
+
+    /// Have every rank that answers prepare.
+    fn set_up(&mut self, setup: &Setup) -> Result<(), TransportError> {
+        let mut nodes = self.topology.node_of();
+        self.lost.iter().for_each(|&rank| nodes[rank] = Setup::LOST);
+        let setup = &Setup { nodes, ..setup.clone() };
+        let waiting: Vec<usize> = self.others().collect();
+        for rank in self.others() {
+            let setup = self.setup_of(rank, setup);
+            self.tell(rank, &ToAgent::Setup(setup))?;
+        }
+        let own = self.setup_of(0, setup);
+        let refused = self.agent.prepare(&own);
+        self.tell_own();
+        self.all_ready(refused, waiting, |_| setup.memory())
     }
 
     /// Lines of rank 0's own.
@@ -274,20 +349,54 @@ impl Engine for Mpi {
         self.only = ranks.to_vec();
     }
 
+    fn bind(&mut self, memory: Memory, gpus: &[String]) -> Result<Decided, TransportError> {
+        let home = self.seats.leave(&mut self.topology);
+        if memory.is_host() {
+            return Ok(home);
+        }
+        let seen = self.sights()?;
+        self.seats.take(&mut self.topology, &seen, gpus, Cores::Near)
+    }
+
+    fn gpu_states(&mut self, ranks: &[usize]) -> Vec<(usize, GpuState)> {
+        let mut states = Vec::new();
+        let mut waiting = Vec::new();
+        for &rank in ranks {
+            let Some(gpu) = self.seats.gpu(rank).cloned() else { continue };
+            if rank == 0 {
+                states.extend(self.watch.look(&gpu).map(|state| (0, state)));
+            } else if !self.lost.contains(&rank) && self.tell(rank, &ToAgent::State(gpu)).is_ok() {
+                waiting.push(rank);
+            }
+        }
+        let deadline = Instant::now() + LOOK;
+        let mut nap = Nap::new();
+        while !waiting.is_empty() && Instant::now() < deadline {
+            for message in self.control.receive() {
+                match message {
+                    ToRoot::State { rank, state } => {
+                        waiting.retain(|&other| other != rank);
+                        states.extend(state.map(|state| (rank, state)));
+                    }
+                    // No probe runs now; what ranks print is kept for the next poll.
+                    ToRoot::Log { rank, lines } => self.early.extend(lines.into_iter().map(|line| Report::Log { rank, line })),
+                    _ => {}
+                }
+            }
+            nap.sleep(Duration::MAX);
+        }
+        states
+    }
+
     fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError> {
+        if !setup.memory.is_host() && self.seats.is_free() {
+            self.bind(setup.memory, &setup.gpus)?;
+        }
         if let (MoverKind::MpiPut, Some(&rank)) = (setup.mover, self.lost.first()) {
             return Err(TransportError::Lost { what: "mpi_put", rank });
         }
-        let setup = &Setup { nodes: self.topology.node_of(), ..setup.clone() };
-        let waiting: Vec<usize> = self.others().collect();
-        for rank in self.others() {
-            let setup = self.setup_of(rank, setup);
-            self.tell(rank, &ToAgent::Setup(setup))?;
-        }
-        let own = self.setup_of(0, setup);
-        let refused = self.agent.prepare(&own);
-        self.tell_own();
-        self.all_ready(refused, waiting, |_| setup.memory())
+        let setup = self.assembly.call(setup, self.measured())?;
+        self.set_up(&setup)
     }
 
     fn load(&mut self, work: &Work, mover: MoverKind) -> Result<(), TransportError> {
@@ -316,6 +425,10 @@ impl Engine for Mpi {
     }
 
     fn start(&mut self, round: &[Order]) -> Result<(), TransportError> {
+        if let Some((setup, why)) = self.assembly.again(self.measured())? {
+            self.early.push(Report::Log { rank: 0, line: format!("the ranks meet in a new communicator of NCCL: {why}") });
+            self.set_up(&setup).map_err(|error| self.assembly.end(&error))?;
+        }
         for order in round {
             self.collector.begin(order);
             for rank in order.probe.ranks() {
@@ -363,7 +476,10 @@ impl Engine for Mpi {
                     self.lost.push(*rank);
                     self.untidy = true;
                 }
-                Report::Probe(probe) => self.untidy |= matches!(probe.end, End::Timeout(_)),
+                Report::Probe(probe) => {
+                    self.assembly.see(probe);
+                    self.untidy |= matches!(probe.end, End::Timeout(_));
+                }
                 Report::Carried(carried) => self.untidy |= matches!(carried.end, End::Timeout(_) | End::Waived(_)),
                 Report::Log { .. } => {}
             }

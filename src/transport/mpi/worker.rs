@@ -7,6 +7,7 @@ use super::control::Control;
 use super::endpoint::MpiEndpoint;
 use crate::discover::Machine;
 use crate::topology::Placement;
+use crate::transport::binding::{self, Watch};
 use crate::transport::{Agent, Endpoint as _, Rank, ToAgent, ToRoot, TransportError, libraries};
 
 /// Without a word from rank 0 for this long, and twice a probe's time, a rank leaves: its rank 0 is gone or out of reach.
@@ -23,6 +24,7 @@ pub struct Worker {
     agent: Agent<Rank<MpiEndpoint>>,
     /// time of the longest probe so far, seconds
     longest: f64,
+    watch: Watch,
 }
 
 /// How a worker's life ended.
@@ -45,7 +47,7 @@ impl Worker {
         placement: &Placement,
     ) -> Result<Self, TransportError> {
         control.send(0, &ToRoot::Here(placement.clone())).map_err(TransportError::Mpi)?;
-        Ok(Self { universe: Some(universe), rank, control, agent, longest: 0.0 })
+        Ok(Self { universe: Some(universe), rank, control, agent, longest: 0.0, watch: Watch::default() })
     }
 
     /// This rank.
@@ -100,6 +102,9 @@ impl Worker {
                 Ok(hardware) => ToRoot::Hardware { rank: self.rank, hardware },
                 Err(_) => return None,
             },
+            // Where the rank runs, rank 0 knows since it was started.
+            ToAgent::Look => ToRoot::Seen { rank: self.rank, sight: binding::sight(Vec::new()) },
+            ToAgent::State(gpu) => ToRoot::State { rank: self.rank, state: self.watch.look(&gpu) },
             ToAgent::Leave { together: true } => {
                 self.agent.endpoint().close();
                 self.universe.take();

@@ -14,14 +14,18 @@ use std::time::{Duration, Instant};
 
 use endpoint::{Shared, ThreadEndpoint};
 
+use super::assembly::Assembly;
+use super::binding::{self, Cores, Decided, Seats, Watch};
 use super::work::{Carry, Gathering, Work};
 use super::{Agent, Collector, Endpoint as _, Engine, Order, Report, Setup, ToAgent, ToRoot, TransportError, libraries};
 use crate::discover::{Machine, allowed_cores};
-use crate::sample::{EngineKind, MoverKind};
-use crate::topology::Topology;
+use crate::sample::{EngineKind, Memory, MoverKind};
+use crate::topology::{GpuState, Topology};
 
 /// How bytes travel between threads.
-pub const MOVERS: &[MoverKind] = &[MoverKind::Memcpy];
+pub const MOVERS: &[MoverKind] = &[MoverKind::Memcpy, MoverKind::Nccl, MoverKind::NcclPut];
+/// Longest time for threads to leave.
+const LEAVE: Duration = Duration::from_secs(2);
 /// Longest time for all threads to allocate and touch their buffers.
 const PREPARE: Duration = Duration::from_secs(120);
 
@@ -39,8 +43,11 @@ pub struct Threads {
     work: Option<Work>,
     /// the only ranks that get buffers; empty for all
     only: Vec<usize>,
+    assembly: Assembly,
     /// what was said while ranks got ready, to be told by the next poll
     early: Vec<ToRoot>,
+    seats: Seats,
+    watch: Watch,
 }
 
 impl Threads {
@@ -60,7 +67,10 @@ impl Threads {
             gathering: None,
             work: None,
             only: Vec::new(),
+            assembly: Assembly::default(),
             early: Vec::new(),
+            seats: Seats::default(),
+            watch: Watch::default(),
         };
         for rank in 0..ranks {
             let core = cores.get(rank % cores.len().max(1)).copied().unwrap_or(0);
@@ -101,6 +111,23 @@ impl Threads {
         refused.map_or(Ok(()), Err)
     }
 
+    /// Ranks that are measured.
+    fn measured(&self) -> Vec<usize> {
+        if self.only.is_empty() { (0..self.to_agents.len()).collect() } else { self.only.clone() }
+    }
+
+    /// Have every rank prepare.
+    fn set_up(&mut self, setup: &Setup) -> Result<(), TransportError> {
+        let world = self.to_agents.len();
+        let setup = &Setup { nodes: vec![0; world], ..setup.clone() };
+        for rank in 0..world {
+            let idle = !self.only.is_empty() && !self.only.contains(&rank);
+            let setup = self.seats.setup(rank, setup);
+            self.tell(rank, ToAgent::Setup(if idle { setup.idle() } else { setup }))?;
+        }
+        self.all_ready(|_| setup.memory())
+    }
+
     fn tell(&self, rank: usize, message: ToAgent) -> Result<(), TransportError> {
         let gone = || TransportError::Lost { what: "a probe", rank };
         self.to_agents.get(rank).ok_or_else(gone)?.send(message).map_err(|_| gone())
@@ -128,7 +155,7 @@ fn serve(rank: usize, core: usize, endpoint: ThreadEndpoint, orders: &Receiver<T
             ToAgent::Part { part, mover } => ToRoot::Ready { rank, error: agent.load(*part, mover) },
             ToAgent::Carry(order) => ToRoot::Carried { rank, carried: agent.carry(&order) },
             // What this machine is made of, the engine sees itself.
-            ToAgent::Heartbeat | ToAgent::Describe => continue,
+            ToAgent::Heartbeat | ToAgent::Describe | ToAgent::Look | ToAgent::State(_) => continue,
             ToAgent::Leave { together } => {
                 if together {
                     agent.endpoint().close();
@@ -167,17 +194,36 @@ impl Engine for Threads {
         self.only = ranks.to_vec();
     }
 
-    fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError> {
-        let world = self.to_agents.len();
-        let setup = &Setup { nodes: vec![0; world], ..setup.clone() };
-        for rank in 0..world {
-            let idle = !self.only.is_empty() && !self.only.contains(&rank);
-            self.tell(rank, ToAgent::Setup(if idle { setup.idle() } else { setup.clone() }))?;
+    fn bind(&mut self, memory: Memory, gpus: &[String]) -> Result<Decided, TransportError> {
+        if memory.is_host() {
+            return Ok(self.seats.leave(&mut self.topology));
         }
-        self.all_ready(|_| setup.memory())
+        // One process: all of its threads see the same.
+        let sight = binding::sight(allowed_cores());
+        let part = (0..self.to_agents.len()).filter(|rank| self.only.is_empty() || self.only.contains(rank));
+        let seen: Vec<_> = part.map(|rank| (rank, sight.clone())).collect();
+        self.seats.take(&mut self.topology, &seen, gpus, Cores::One)
+    }
+
+    fn gpu_states(&mut self, ranks: &[usize]) -> Vec<(usize, GpuState)> {
+        let Self { seats, watch, .. } = self;
+        ranks.iter().filter_map(|&rank| Some((rank, watch.look(seats.gpu(rank)?)?))).collect()
+    }
+
+    fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError> {
+        if !setup.memory.is_host() && self.seats.is_free() {
+            self.bind(setup.memory, &setup.gpus)?;
+        }
+        let setup = self.assembly.call(setup, self.measured())?;
+        self.set_up(&setup)
     }
 
     fn start(&mut self, round: &[Order]) -> Result<(), TransportError> {
+        if let Some((setup, why)) = self.assembly.again(self.measured())? {
+            let line = format!("the ranks meet in a new communicator of NCCL: {why}");
+            self.early.push(ToRoot::Log { rank: 0, lines: vec![line] });
+            self.set_up(&setup).map_err(|error| self.assembly.end(&error))?;
+        }
         for order in round {
             self.collector.begin(order);
             for rank in order.probe.ranks() {
@@ -216,12 +262,17 @@ impl Engine for Threads {
                     reports.extend(self.gathering.as_mut().and_then(|gathering| gathering.take(rank, carried)));
                 }
                 ToRoot::Log { rank, lines } => reports.extend(lines.into_iter().map(|line| Report::Log { rank, line })),
-                ToRoot::Here(_) | ToRoot::Hardware { .. } | ToRoot::Ready { .. } => {}
+                ToRoot::Here(_) | ToRoot::Hardware { .. } | ToRoot::Seen { .. } | ToRoot::State { .. } | ToRoot::Ready { .. } => {}
             }
         }
         reports.extend(self.collector.overdue());
         reports.extend(self.gathering.as_mut().map(Gathering::overdue).unwrap_or_default());
         self.gathering.take_if(|gathering| gathering.is_over());
+        for report in &reports {
+            if let Report::Probe(probe) = report {
+                self.assembly.see(probe);
+            }
+        }
         reports
     }
 
@@ -229,7 +280,11 @@ impl Engine for Threads {
         for sender in self.to_agents.drain(..) {
             let _ = sender.send(ToAgent::Leave { together: true });
         }
-        // A thread in the middle of a probe ends with it; the process does not wait for one that hangs.
+        // A moment for what they give back. A thread in the middle of a probe ends with it; the process does not wait for one that hangs.
+        let end = Instant::now() + LEAVE;
+        while !self.collector.busy() && !self.handles.iter().all(JoinHandle::is_finished) && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         for thread in self.handles.drain(..).filter(JoinHandle::is_finished) {
             let _ = thread.join();
         }

@@ -46,7 +46,7 @@ fn who(scene: &Scene<'_>, richness: usize) -> Line<'static> {
     if richness >= 2 {
         facts.push(header.engine.name().to_owned());
         if let Some(sweep) = &scene.model.sweep {
-            facts.push(sweep.settings.mover.name().to_owned());
+            facts.push(sweep.settings.mover.told(sweep.settings.memory));
         }
     }
     if !facts.is_empty() {

@@ -75,7 +75,10 @@ fn facts(scene: &Scene<'_>, columns: u16) -> Vec<Line<'static>> {
     ];
     if let Some(sweep) = &scene.model.sweep {
         let s = &sweep.settings;
-        rows.push(("sweep".to_owned(), format!("{} · {} repeats · window {} · seed {}", s.mover.name(), s.repeats, s.window, s.seed)));
+        rows.push((
+            "sweep".to_owned(),
+            format!("{} · {} repeats · window {} · seed {}", s.mover.told(s.memory), s.repeats, s.window, s.seed),
+        ));
     }
     rows.push(("samples".to_owned(), scene.model.samples().to_string()));
     rows.extend(header.software.iter().map(|(key, value)| (plain(key), plain(value))));

@@ -20,7 +20,9 @@ pub enum Field {
     Timeout,
     Seed,
     Mover,
+    Memory,
     Buffers,
+    Gpus,
     /// the button
     Start,
 }
@@ -30,7 +32,7 @@ pub const PATTERN_LINES: usize = 3;
 
 impl Field {
     /// All fields as they stand, line by line.
-    pub const LINES: [&'static [Self]; 15] = [
+    pub const LINES: [&'static [Self]; 16] = [
         &[Self::Pattern(Pattern::Local), Self::Pattern(Pattern::Peer), Self::Pattern(Pattern::Duplex)],
         &[Self::Pattern(Pattern::FanIn), Self::Pattern(Pattern::FanOut), Self::Pattern(Pattern::Relay)],
         &[Self::Pattern(Pattern::Custom)],
@@ -44,7 +46,8 @@ impl Field {
         &[Self::Window, Self::Timeout],
         &[Self::Seed],
         &[Self::Mover],
-        &[Self::Buffers],
+        &[Self::Memory, Self::Buffers],
+        &[Self::Gpus],
         &[Self::Start],
     ];
 
@@ -73,6 +76,8 @@ impl Field {
             Self::Timeout => "timeout",
             Self::Seed => "seed",
             Self::Mover => "mover",
+            Self::Memory => "memory",
+            Self::Gpus => "gpus",
             Self::Buffers => "buffers",
             Self::Start => "start",
         }
@@ -103,6 +108,8 @@ impl Field {
             Self::Timeout => "longest time of one probe, seconds; a hang becomes a timeout",
             Self::Seed => "decides the order of the probes and the payload",
             Self::Mover => "how bytes travel",
+            Self::Memory => "where the buffers lie: host memory, or cuda: that of each rank's GPU",
+            Self::Gpus => "of cuda memory: each rank's GPU on its host, in order: numbers, UUIDs or PCI addresses",
             Self::Buffers => "rotate: cold memory, as real data is; reuse: hot in cache",
             Self::Start => "start this sweep",
         }
@@ -113,6 +120,7 @@ impl Field {
         match self {
             Self::Ranks | Self::Pairs => "all",
             Self::Widths => "auto",
+            Self::Gpus => "by rank",
             Self::Ci => "off",
             Self::Budget => "none",
             _ => "",
@@ -121,7 +129,7 @@ impl Field {
 
     /// True for fields that are chosen, not typed.
     pub const fn is_choice(self) -> bool {
-        matches!(self, Self::Peers | Self::Mover | Self::Buffers | Self::Isolated)
+        matches!(self, Self::Peers | Self::Mover | Self::Memory | Self::Buffers | Self::Isolated)
     }
 
     /// The field that a refusal of [`crate::sweep::SweepSettings::check`] belongs to.

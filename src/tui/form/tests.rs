@@ -33,6 +33,8 @@ fn an_untouched_form_means_what_it_was_filled_with() {
         ci: 0.05,
         budget: 90.0,
         timeout: 0.5,
+        memory: Memory::Cuda,
+        gpus: vec!["3".to_owned(), "GPU-8f".to_owned()],
         ..SweepSettings::default()
     };
     assert_eq!(Form::new(&odd, vec![MoverKind::Memcpy]).settings(8), Ok(odd));
@@ -62,9 +64,10 @@ fn what_is_wrong_is_told_at_its_line() {
 
 #[test]
 fn every_setting_that_can_be_refused_has_its_line() {
-    for setting in
-        ["ranks", "sizes", "widths", "peers", "shifts", "pairs", "repeats", "ci", "budget", "warmup", "window", "timeout", "seed", "mover"]
-    {
+    for setting in [
+        "ranks", "sizes", "widths", "peers", "shifts", "pairs", "repeats", "ci", "budget", "warmup", "window", "timeout", "seed", "mover",
+        "memory", "gpus",
+    ] {
         assert_eq!(Field::of_setting(setting).name(), setting);
     }
     assert_eq!(Field::of_setting("patterns").place(), (0, 0));
@@ -102,6 +105,25 @@ fn choices_turn_and_switches_switch() {
     form.field = Field::Isolated;
     form.choose(true);
     assert!(form.settings(4).unwrap().isolated);
+}
+
+#[test]
+fn gpus_are_of_the_memory_that_has_them() {
+    let mut form = typed(Field::Gpus, "1, 0");
+    assert!(!form.matters(Field::Gpus) && form.settings(4).unwrap().gpus.is_empty(), "host memory has none");
+    form.go(Field::Memory);
+    form.choose(true);
+    let settings = form.settings(4).unwrap();
+    assert_eq!((settings.memory, settings.gpus), (Memory::Cuda, vec!["1".to_owned(), "0".to_owned()]));
+    assert_eq!((form.text(Field::Memory).as_str(), form.text(Field::Gpus).as_str()), ("cuda", "1, 0"));
+    let mut wrong = typed(Field::Gpus, "first");
+    wrong.memory = Memory::Cuda;
+    let error = wrong.settings(4).unwrap_err();
+    assert!(error.field == Field::Gpus && error.message.contains("\"first\" is no GPU"), "{error:?}");
+    // Whatever does not move this memory is told where memory is chosen.
+    let mut described = Form::new(&SweepSettings { mover: MoverKind::Simulated, ..SweepSettings::default() }, vec![MoverKind::Simulated]);
+    described.memory = Memory::Cuda;
+    assert_eq!(described.settings(4).unwrap_err().field, Field::Memory);
 }
 
 #[test]

@@ -5,5 +5,7 @@
 
 mod cases;
 mod driver;
+mod memory;
+mod nccl;
 mod ranks;
 pub mod stand_in;

@@ -16,7 +16,7 @@ use crate::fabric::{Demand, Flow, Resource, ResourceId, ResourceKind, Route, Use
 use crate::fit::Fits;
 use crate::fit::identify::{DuplexRatio, Identified};
 use crate::plan::{Traffic, Warning};
-use crate::sample::MoverKind;
+use crate::sample::{Memory, MoverKind};
 use crate::topology::{Level, PathClass, Units};
 use links::{Found, Links};
 use shared::{Capacities, SharedAll, path};
@@ -36,6 +36,8 @@ pub struct Conditions {
     /// the job's own numbers of those ranks, where only a group of it took part
     pub group: Vec<usize>,
     pub mover: Option<MoverKind>,
+    /// where the buffers lay
+    pub memory: Option<Memory>,
 }
 
 /// Prices of a calibrated machine.

@@ -9,7 +9,7 @@ use super::{Calibrated, Capacities, Conditions, Terms};
 use crate::fit::identify::Side;
 use crate::fit::{Fit, Fits, Key, Kind, Line, Segment};
 use crate::plan::MOST_RANKS;
-use crate::sample::MoverKind;
+use crate::sample::{Memory, MoverKind};
 use crate::topology::{Level, PathClass, Placement, Topology, Units};
 
 /// Fits without their samples, and what else is known.
@@ -22,6 +22,8 @@ pub struct Published {
     pub ranks: usize,
     /// how the bytes went
     pub mover: Option<MoverKind>,
+    /// where they lay
+    pub memory: Option<Memory>,
     pub fits: Vec<Entry>,
     /// capacities of hosts, sockets or ranks, each alike
     pub shared: Vec<SharedRate>,
@@ -158,8 +160,8 @@ impl Published {
         let place = |(rank, node): (usize, &usize)| Placement { rank, host: format!("node{node}"), ..Placement::default() };
         let units = Units::of(&Topology::of(node_of.iter().enumerate().map(place).collect()));
         let ranks = if self.ranks > 0 { self.ranks } else { node_of.len() };
-        let mut prices =
-            Calibrated::of_fits(units, &fits, Conditions { ranks, group: Vec::new(), mover: self.mover }).with_terms(self.terms);
+        let mut prices = Calibrated::of_fits(units, &fits, Conditions { ranks, group: Vec::new(), mover: self.mover, memory: self.memory })
+            .with_terms(self.terms);
         for (number, told) in self.shared.iter().enumerate() {
             if !(told.gbps > 0.0 && told.gbps.is_finite()) {
                 return Err(PublishedError::Shared { number, what: format!("gbps: {} is not a rate above 0", told.gbps) });

@@ -137,13 +137,16 @@ fn rates_of_another_group_are_warned_of() {
 }
 
 #[test]
-fn another_mover_and_another_group_of_ranks_are_warned_of() {
-    let prices = Published { mover: Some(MoverKind::MpiSendrecv), ..staged() }.prices().unwrap();
-    let same = Conditions { ranks: 16, group: Vec::new(), mover: Some(MoverKind::MpiSendrecv) };
+fn another_mover_memory_and_another_group_of_ranks_are_warned_of() {
+    let prices = Published { mover: Some(MoverKind::MpiSendrecv), memory: Some(Memory::Host), ..staged() }.prices().unwrap();
+    let same = Conditions { ranks: 16, group: Vec::new(), mover: Some(MoverKind::MpiSendrecv), memory: Some(Memory::Host) };
     let kinds = |prices: &Calibrated| prices.warnings(&relay()).iter().map(|warning| warning.kind).collect::<Vec<_>>();
     assert!(!kinds(&prices.clone().used_with(same.clone())).contains(&"mover"));
     let other = prices.clone().used_with(Conditions { mover: Some(MoverKind::MpiPut), ..same.clone() });
     assert!(kinds(&other).contains(&"mover"));
+    assert!(!kinds(&other).contains(&"memory"));
+    let other = prices.clone().used_with(Conditions { memory: Some(Memory::Cuda), ..same.clone() });
+    assert!(kinds(&other).contains(&"memory") && !kinds(&other).contains(&"mover"));
     let mut grouped = prices;
     grouped.measured.group = (0..16).collect();
     assert!(!kinds(&grouped.clone().used_with(Conditions { group: (0..16).collect(), ..same.clone() })).contains(&"group"));

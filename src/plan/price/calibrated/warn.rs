@@ -18,6 +18,7 @@ pub(super) fn warnings(own: &Calibrated, traffic: &Traffic) -> Vec<Warning> {
     let mut all = Vec::new();
     all.extend(group(&own.measured, &own.wanted, traffic));
     all.extend(mover(&own.measured, &own.wanted));
+    all.extend(memory(&own.measured, &own.wanted));
     // Each pair once, with its smallest and largest message.
     let mut pairs: Vec<(usize, usize, u64)> = traffic
         .flows
@@ -61,6 +62,18 @@ fn mover(measured: &Conditions, wanted: &Conditions) -> Option<Warning> {
         wanted.name()
     );
     (measured != wanted).then_some(Warning { kind: "mover", say })
+}
+
+/// Memory of a host and of its GPUs are reached over other links.
+fn memory(measured: &Conditions, wanted: &Conditions) -> Option<Warning> {
+    let (measured, wanted) = (measured.memory?, wanted.memory?);
+    let say = format!(
+        "measured in {} memory, used in {} memory: the ways differ, and with them rate and what is shared; calibrate with --memory {}",
+        measured.name(),
+        wanted.name(),
+        wanted.name()
+    );
+    (measured != wanted).then_some(Warning { kind: "memory", say })
 }
 
 fn sizes(own: &Calibrated, pairs: &[(usize, usize, u64)]) -> Option<Warning> {

@@ -1,0 +1,109 @@
+//! GPUs of a sweep: who is bound to which, and how they are doing between probes.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use super::Conductor;
+use crate::sample::Memory;
+use crate::session::Event;
+use crate::sweep::{Probe, SweepSettings};
+use crate::topology::hardware::Device;
+use crate::topology::{Bound, GpuRange, PathLabel, label};
+
+/// A GPU is looked at so often at most. Its library takes a millisecond or two, and nothing is measured meanwhile.
+const BETWEEN: Duration = Duration::from_secs(1);
+
+/// What is kept of GPUs while a sweep runs.
+#[derive(Debug, Default)]
+pub(super) struct Watched {
+    /// as was told last
+    bound: Vec<Bound>,
+    software: BTreeMap<String, String>,
+    /// by rank
+    ranges: BTreeMap<usize, GpuRange>,
+    /// as they were told last
+    told: BTreeMap<usize, GpuRange>,
+    looked: Option<Instant>,
+    /// seconds that looking took
+    spent: f64,
+}
+
+impl Conductor<'_> {
+    /// Bind the ranks as the settings say, and tell whom to what where that is new.
+    pub(super) fn bind(&mut self, settings: &SweepSettings) -> Result<(), String> {
+        let decided = self.engine.bind(settings.memory, &settings.gpus).map_err(|error| error.to_string())?;
+        if (&decided.bound, &decided.software) != (&self.gpus.bound, &self.gpus.software) {
+            (self.gpus.bound, self.gpus.software) = (decided.bound.clone(), decided.software.clone());
+            self.tell(Event::Bound { ranks: decided.bound, software: decided.software });
+            for text in decided.told {
+                self.notice(text);
+            }
+        }
+        Ok(())
+    }
+
+    /// A sweep begins: what was seen before is of another.
+    pub(super) fn forget_gpus(&mut self) {
+        self.gpus.ranges.clear();
+        self.gpus.told.clear();
+        (self.gpus.looked, self.gpus.spent) = (None, 0.0);
+    }
+
+    /// Look at the GPUs of a round that has just ended, while their clocks and links are still up: nothing is timed now.
+    pub(super) fn look_at_gpus(&mut self, memory: Memory, round: &[Probe]) {
+        if memory.is_host() || self.gpus.looked.is_some_and(|last| last.elapsed() < BETWEEN) {
+            return;
+        }
+        let mut ranks: Vec<usize> = round.iter().flat_map(Probe::ranks).filter(|rank| !self.lost.contains_key(rank)).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        let begin = Instant::now();
+        let states = self.engine.gpu_states(&ranks);
+        self.gpus.looked = Some(Instant::now());
+        self.gpus.spent += begin.elapsed().as_secs_f64();
+        let mut news = Vec::new();
+        for (rank, state) in states {
+            let loaded = round.iter().any(|probe| self.over_pcie(probe, rank));
+            let range = self.gpus.ranges.entry(rank).or_insert_with(|| GpuRange::of(rank));
+            range.add(&state, loaded);
+            if self.gpus.told.get(&rank).is_none_or(|before| range.is_news(before)) {
+                news.push(range.clone());
+            }
+        }
+        self.tell_gpus(news);
+    }
+
+    /// What a sweep has seen of its GPUs in the end, and what looking cost.
+    pub(super) fn sum_up_gpus(&mut self) {
+        let all = self.gpus.ranges.values().filter(|range| self.gpus.told.get(&range.rank) != Some(range));
+        let news: Vec<GpuRange> = all.cloned().collect();
+        let looks: u64 = self.gpus.ranges.values().map(|range| range.looks).sum();
+        self.tell_gpus(news);
+        if looks > 0 {
+            let spent = crate::units::format_seconds(self.gpus.spent);
+            self.notice(format!("GPUs were asked {looks} times for clocks, heat and links, between probes: {spent} in all"));
+        }
+    }
+
+    fn tell_gpus(&mut self, ranges: Vec<GpuRange>) {
+        if ranges.is_empty() {
+            return;
+        }
+        self.gpus.told.extend(ranges.iter().map(|range| (range.rank, range.clone())));
+        self.tell(Event::GpusSeen { ranges });
+    }
+
+    /// True if a rank's part in a probe goes over its GPU's PCIe link: not inside the GPU, and not over links of its own.
+    fn over_pcie(&self, probe: &Probe, rank: usize) -> bool {
+        let topology = self.engine.topology();
+        let seat = |rank: usize| topology.ranks.get(rank).map(|place| (place.host.as_str(), place.gpu));
+        let over = |&(from, to): &(usize, usize)| match (seat(from), seat(to)) {
+            (Some((a, Some(own))), Some((b, Some(other)))) if a == b => {
+                let way = topology.hardware_of(a).and_then(|hardware| label(hardware, Device::Gpu(own), Device::Gpu(other)));
+                !matches!(way, Some(PathLabel::Nvl(_) | PathLabel::Local))
+            }
+            _ => true,
+        };
+        probe.flows().iter().filter(|(from, to)| *from == rank || *to == rank).any(over)
+    }
+}

@@ -1,0 +1,94 @@
+//! Where an engine's ranks sit now, and where they were started.
+
+use super::{Cores, Decided, Sight, decide};
+use crate::topology::{Bound, CudaDevice, Topology};
+use crate::transport::{Setup, TransportError};
+
+/// Who is bound to what, as rank 0 keeps it for its engine.
+#[derive(Debug, Default)]
+pub struct Seats {
+    /// as the ranks were started; empty while they have not moved
+    home: Vec<Bound>,
+    /// as they are bound to GPUs; empty while they are not
+    now: Vec<Bound>,
+}
+
+impl Seats {
+    /// Bind ranks to GPUs, each with what it sees (see [`decide`]); the topology says it from then on.
+    pub fn take(
+        &mut self,
+        topology: &mut Topology,
+        seen: &[(usize, Sight)],
+        gpus: &[String],
+        cores: Cores,
+    ) -> Result<Decided, TransportError> {
+        self.leave(topology);
+        let decided = decide(topology, seen, gpus, cores).map_err(TransportError::Gpus)?;
+        let place = |bound: &Bound| {
+            let own = topology.ranks.get(bound.rank)?;
+            Some(Bound { rank: own.rank, gpu: None, cores: own.cores.clone(), numa: own.numa })
+        };
+        self.home = decided.bound.iter().filter_map(place).collect();
+        topology.bind(&decided.bound);
+        self.now.clone_from(&decided.bound);
+        Ok(decided)
+    }
+
+    /// Back to where the ranks were started; who moved is told.
+    pub fn leave(&mut self, topology: &mut Topology) -> Decided {
+        self.now.clear();
+        topology.bind(&self.home);
+        Decided { bound: self.home.clone(), ..Decided::default() }
+    }
+
+    /// True while no rank is bound to a GPU.
+    pub fn is_free(&self) -> bool {
+        self.now.is_empty()
+    }
+
+    /// The GPU that a rank is bound to.
+    pub fn gpu(&self, rank: usize) -> Option<&CudaDevice> {
+        self.now.iter().find(|bound| bound.rank == rank)?.gpu.as_ref()
+    }
+
+    /// What a rank is told: its GPU, and the cores that it goes to where it has moved.
+    pub fn setup(&self, rank: usize, setup: &Setup) -> Setup {
+        let of = |all: &[Bound]| all.iter().find(|bound| bound.rank == rank).cloned();
+        match of(&self.now).or_else(|| of(&self.home)) {
+            Some(bound) => Setup { gpu: bound.gpu, cores: bound.cores, ..setup.clone() },
+            None => setup.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::MoverKind;
+    use crate::sweep::Buffers;
+    use crate::topology::Placement;
+
+    #[test]
+    fn ranks_go_to_their_gpus_and_home_again() {
+        let place = |rank| Placement { rank, host: "a".to_owned(), cores: vec![rank], ..Placement::default() };
+        let mut topology = Topology::of((0..2).map(place).collect());
+        let home = topology.ranks.clone();
+        let device = CudaDevice { number: 0, address: "0000:3b:00.0".parse().ok(), ..CudaDevice::default() };
+        let seen = [(1, Sight { devices: vec![device.clone()], cores: vec![0, 1], ..Sight::default() })];
+        let setup = Setup::host(MoverKind::Memcpy, Buffers::Rotate, 64, 1, 1);
+        let mut seats = Seats::default();
+        assert_eq!(seats.setup(1, &setup), setup);
+        assert_eq!(seats.leave(&mut topology), Decided::default());
+        let decided = seats.take(&mut topology, &seen, &[], Cores::Near).unwrap();
+        assert_eq!((decided.bound.len(), topology.ranks[1].gpu, topology.ranks[0].gpu), (1, Some(0), None));
+        let own = seats.setup(1, &setup);
+        assert_eq!((own.gpu, own.cores), (Some(device), vec![1]), "nobody told which cores are near");
+        assert_eq!(seats.setup(0, &setup), setup);
+        // A refusal leaves nobody bound.
+        assert!(seats.take(&mut topology, &[(1, Sight::default())], &[], Cores::Near).is_err());
+        assert_eq!(topology.ranks, home);
+        let _ = seats.take(&mut topology, &seen, &[], Cores::Near).unwrap();
+        assert_eq!(seats.leave(&mut topology).bound, [Bound { rank: 1, gpu: None, cores: vec![1], numa: None }]);
+        assert_eq!((topology.ranks.clone(), seats.setup(1, &setup).gpu), (home, None));
+    }
+}
