@@ -22,6 +22,7 @@ mod policies;
 mod scenarios;
 #[cfg(feature = "tui")]
 mod screen;
+mod scripts;
 mod sessions;
 mod store;
 mod stories;
