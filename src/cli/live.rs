@@ -352,9 +352,10 @@ fn run(
     conductor.like(like.clone());
     let foreseen = Rc::new(RefCell::new(None));
     let (told, facts) = (Rc::clone(&foreseen), Rc::clone(&recorder));
+    let topology = header.topology.clone();
     conductor.plans(
         move |traffic, mover| told.borrow().clone().or_else(|| super::plans::foresee(facts.borrow().model(), traffic, mover)),
-        super::plans::load,
+        move |path| super::plans::load(path, &topology),
     );
     for plan in &plans {
         conductor.load_plan(plan);

@@ -24,6 +24,7 @@ mod policies;
 mod scenarios;
 #[cfg(feature = "tui")]
 mod screen;
+mod scripts;
 mod sessions;
 mod store;
 mod stories;
