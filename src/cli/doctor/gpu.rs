@@ -41,6 +41,9 @@ pub(super) fn cuda(_: &Here) -> Found {
 pub(super) fn nccl(here: &Here) -> Found {
     let library = libraries::nccl();
     if library == Library::Absent {
+        if let Some(named) = here.var("TOPOSCOPE_NCCL") {
+            return Found::not(State::Absent, format!("TOPOSCOPE_NCCL names {named}, which is not there"), "unset it, or correct it");
+        }
         // Wheels keep it where the loader does not look.
         if let Some(path) = here.wheels("nvidia/nccl/lib/libnccl.so.2").into_iter().next() {
             let fact = format!("the loader finds no libnccl.so.2, but a Python environment has {}", path.display());
