@@ -42,6 +42,8 @@ pub(super) struct Moved<'a> {
 
 #[derive(Debug)]
 pub(super) struct Side {
+    /// of [`Way::Joint`]; first, since what it has is given back while the GPU's context is there
+    pub(super) joint: Joint,
     pub(super) rank: usize,
     pub(super) gpu: Arc<Gpu>,
     pub(super) mover: MoverKind,
@@ -71,8 +73,6 @@ pub(super) struct Side {
     pub(super) doubtful: bool,
     /// a copy that is not measured did not end; nothing more comes of this GPU
     broken: Option<String>,
-    /// of [`Way::Joint`]
-    pub(super) joint: Joint,
 }
 
 impl Side {
