@@ -56,7 +56,14 @@ impl Conductor<'_> {
     ) -> Result<(), String> {
         let topology = self.engine.topology();
         let (work, traffic) = work(transfers, topology.world()).map_err(|error| error.to_string())?;
-        fits(&work, topology).map_err(|error| error.to_string())?;
+        // What a GPU holds is asked when it is started.
+        if like.memory.is_host() {
+            fits(&work, topology).map_err(|error| error.to_string())?;
+        }
+        if !like.mover.moves(like.memory) {
+            return Err(format!("mover = {}: it moves no memory of this kind: {}", like.mover.name(), like.memory.name()));
+        }
+        let work = work.on(like.memory, &like.gpus);
         if !self.engine.movers().contains(&like.mover) {
             let names: Vec<_> = self.engine.movers().iter().map(|mover| mover.name()).collect();
             return Err(format!("mover = {}: this engine has {}", like.mover.name(), names.join(", ")));
