@@ -265,7 +265,10 @@ mod tests {
         };
         assert_eq!(of(memory(None, None), None), (Memory::Host, Vec::new(), MoverKind::MpiSendrecv));
         let gpus = vec!["0".to_owned(), "GPU-8f".to_owned()];
-        assert_eq!(of(memory(Some(MemoryArg::Cuda), Some("0, GPU-8f")), None), (Memory::Cuda, gpus.clone(), usual_mover(EngineKind::Mpi, Memory::Cuda)));
+        assert_eq!(
+            of(memory(Some(MemoryArg::Cuda), Some("0, GPU-8f")), None),
+            (Memory::Cuda, gpus.clone(), usual_mover(EngineKind::Mpi, Memory::Cuda))
+        );
         assert_eq!(of(memory(Some(MemoryArg::Cuda), None), Some("cuda_ipc_pull")).2, MoverKind::CudaIpcPull);
         // A session that is taken up keeps its own; on the host's memory there are no GPUs to name.
         let session = SweepSettings { memory: Memory::Cuda, gpus, mover: MoverKind::NcclPut, ..SweepSettings::default() };

@@ -94,7 +94,19 @@ impl Setup {
 
     /// Ranks with so much memory of the host for each arena, which does not lie on GPUs.
     pub const fn host(mover: MoverKind, buffers: Buffers, arena: u64, lanes: usize, seed: u64) -> Self {
-        Self { mover, memory: Memory::Host, gpus: Vec::new(), gpu: None, cores: Vec::new(), nodes: Vec::new(), nccl: Vec::new(), buffers, arena, lanes, seed }
+        Self {
+            mover,
+            memory: Memory::Host,
+            gpus: Vec::new(),
+            gpu: None,
+            cores: Vec::new(),
+            nodes: Vec::new(),
+            nccl: Vec::new(),
+            buffers,
+            arena,
+            lanes,
+            seed,
+        }
     }
 
     /// What a rank prepares that takes no part: no buffers.

@@ -1,6 +1,6 @@
 //! GPUs through nvml-wrapper and a stand-in for NVML: every described box, and every error of every call. No GPU is needed.
 
-mod boxes;
+pub mod boxes;
 mod errors;
 
 use std::path::Path;
