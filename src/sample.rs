@@ -117,7 +117,8 @@ impl MoverKind {
 }
 
 /// Movers of the `mpi` engine, also for those who look at a job without being able to start one.
-pub const MPI_MOVERS: &[MoverKind] = &[MoverKind::MpiSendrecv, MoverKind::MpiPut, MoverKind::CudaIpcPull, MoverKind::CudaIpcPush];
+pub const MPI_MOVERS: &[MoverKind] =
+    &[MoverKind::MpiSendrecv, MoverKind::MpiPut, MoverKind::CudaIpcPull, MoverKind::CudaIpcPush, MoverKind::Nccl, MoverKind::NcclPut];
 
 /// Where the measured buffers lie.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -57,6 +57,8 @@ pub struct Cuda {
     pub version: i32,
     /// bytes of each GPU, if not the model's
     pub memory: Option<u64>,
+    /// bytes of a GPU's L2 cache, as it tells of itself
+    pub l2: i32,
     /// the GPUs in the order of `CUDA_DEVICE_ORDER=FASTEST_FIRST`, which is CUDA's default; that of the file if none is told
     pub order: Vec<usize>,
     /// false: no GPU reaches another one
@@ -75,6 +77,7 @@ impl Default for Cuda {
         Self {
             version: 12_080,
             memory: None,
+            l2: 0,
             order: Vec::new(),
             p2p: true,
             wait_value: true,
@@ -125,7 +128,8 @@ pub struct Via {
     pub from: String,
     pub to: String,
     /// such as `NET/IB/0/GDRDMA`
-    pub via: String,
+    #[serde(rename = "via")]
+    pub way: String,
 }
 
 /// A call that fails.

@@ -217,6 +217,7 @@ impl Driver {
             Some(default) if stream.flags & 1 == 0 => vec![(Arc::clone(&default), default.last())],
             _ => Vec::new(),
         };
+        drop(state);
         let late = LATE.take();
         stream.enqueue(always, move || {
             for (other, number) in before {

@@ -13,6 +13,7 @@
 
 #![allow(unsafe_code, reason = "a C interface is the purpose")]
 #![allow(non_snake_case, reason = "the names are the driver's")]
+#![allow(clippy::cast_possible_wrap, reason = "numbers of GPUs and ranks fit C's")]
 #![allow(clippy::missing_safety_doc, clippy::not_unsafe_ptr_arg_deref, reason = "told once, above")]
 
 mod api;

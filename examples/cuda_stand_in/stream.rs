@@ -16,6 +16,9 @@ struct Task {
     work: Work,
 }
 
+/// Pieces of work that wait in a stream at most.
+const ROOM: usize = 1024;
+
 #[derive(Default)]
 struct Queue {
     tasks: VecDeque<Task>,
@@ -77,9 +80,13 @@ impl Stream {
         Some(self.sticky.load(Ordering::Acquire)).filter(|&code| code != 0)
     }
 
-    /// Put work at the end; its number.
+    /// Put work at the end; its number. As of a GPU's, the queue has room for some pieces of work alone, and whoever brings more
+    /// waits.
     pub fn enqueue(&self, always: bool, work: impl FnOnce() -> Answer + Send + 'static) -> u64 {
         let mut queue = self.queue();
+        while queue.tasks.len() >= ROOM {
+            queue = self.sleep(queue);
+        }
         queue.tasks.push_back(Task { always, work: Box::new(work) });
         queue.enqueued += 1;
         self.changed.notify_all();

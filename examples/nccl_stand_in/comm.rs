@@ -74,6 +74,8 @@ pub struct Comm {
     error: AtomicU32,
     /// answers of `ncclInProgress` to come
     busy: AtomicU32,
+    /// meetings that go on in threads of their own
+    meeting: AtomicU32,
     ready: AtomicBool,
     meetings: AtomicU64,
     pub counts: Mutex<Counts>,
@@ -116,6 +118,7 @@ impl Comm {
             aborted: AtomicBool::new(false),
             error: AtomicU32::new(SUCCESS),
             busy: AtomicU32::new(0),
+            meeting: AtomicU32::new(0),
             ready: AtomicBool::new(false),
             meetings: AtomicU64::new(1),
             counts: Mutex::default(),
@@ -164,6 +167,25 @@ impl Comm {
         self.until_met(meetings)
     }
 
+    /// Meet, then do what needs that: now, or if it does not block in a thread of its own.
+    pub fn met(self: &Arc<Self>, then: impl FnOnce() + Send + 'static) -> Answer<Code> {
+        if self.blocking {
+            self.meet()?;
+            then();
+            return Ok(SUCCESS);
+        }
+        self.meeting.fetch_add(1, Ordering::AcqRel);
+        let comm = Arc::clone(self);
+        std::thread::spawn(move || {
+            match comm.meet() {
+                Ok(()) => then(),
+                Err(code) => comm.fail(code),
+            }
+            comm.meeting.fetch_sub(1, Ordering::AcqRel);
+        });
+        Ok(IN_PROGRESS)
+    }
+
     /// Where a rank is.
     pub fn end(&self, rank: usize) -> End {
         let of = self.board.rank(rank);
@@ -205,7 +227,8 @@ impl Comm {
             SUCCESS => {
                 let less = |left: u32| left.checked_sub(1);
                 let busy = self.busy.fetch_update(Ordering::AcqRel, Ordering::Acquire, less).is_ok();
-                if busy || !self.ready.load(Ordering::Acquire) { IN_PROGRESS } else { SUCCESS }
+                let meeting = !self.ready.load(Ordering::Acquire) || self.meeting.load(Ordering::Acquire) > 0;
+                if busy || meeting { IN_PROGRESS } else { SUCCESS }
             }
             code => code,
         }
@@ -254,9 +277,9 @@ impl Comm {
         }
         self.drain();
         lock(&self.mapped).clear();
-        self.board.rank(self.rank).left.store(if abort { 2 } else { 1 }, Ordering::Release);
+        let before = self.board.rank(self.rank).left.swap(if abort { 2 } else { 1 }, Ordering::AcqRel);
         let failed = self.error.load(Ordering::Acquire) != SUCCESS;
-        if abort || failed {
+        if before != 0 || abort || failed {
             return;
         }
         for other in 0..self.board.ranks {
@@ -309,15 +332,21 @@ pub fn left() -> (usize, usize) {
 /// How a call is to fail.
 pub enum Failure {
     Now(Code),
-    /// when its stream gets to it; `None` for work that never ends
-    Late(Option<Code>),
+    /// when its stream gets to it
+    Late(Late),
+}
+
+/// Work that never ends, and the error that it makes the communicator have, if any.
+#[derive(Clone, Copy)]
+pub struct Late {
+    pub why: Option<Code>,
 }
 
 pub fn failure(call: &str) -> Option<Failure> {
     let fail = described::failure(&described().nccl.fail, call)?;
     if fail.error == "hang" {
-        return Some(Failure::Late(None));
+        return Some(Failure::Late(Late { why: None }));
     }
     let code = NAMES.iter().position(|(name, _)| *name == fail.error).map_or(CUDA_ERROR, |at| at as Code);
-    Some(if fail.is_late() { Failure::Late(Some(code)) } else { Failure::Now(code) })
+    Some(if fail.is_late() { Failure::Late(Late { why: Some(code) }) } else { Failure::Now(code) })
 }

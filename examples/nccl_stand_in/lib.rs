@@ -1,4 +1,4 @@
-//! A library with NCCL's C interface over the stand-in for CUDA's driver (examples/cuda_stand_in, whose box's file and variables it
+//! A library with NCCL's C interface over the stand-in for CUDA's driver (`examples/cuda_stand_in`, whose box's file and variables it
 //! shares), so that the tests run NCCL's paths without a GPU, in several processes of one machine. Signatures are those of NCCL
 //! 2.29's public header; only what toposcope calls is here.
 //!
@@ -13,6 +13,7 @@
 
 #![allow(unsafe_code, reason = "a C interface is the purpose")]
 #![allow(non_snake_case, reason = "the names are NCCL's")]
+#![allow(clippy::cast_possible_wrap, reason = "numbers of GPUs and ranks fit C's")]
 #![allow(clippy::missing_safety_doc, clippy::not_unsafe_ptr_arg_deref, reason = "told once, above")]
 
 mod api;

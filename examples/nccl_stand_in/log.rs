@@ -78,7 +78,7 @@ fn is_set(name: &str) -> bool {
 /// The way from one rank to another.
 pub fn way(described: &Described, from: End, to: End, reach: bool) -> String {
     if let Some(told) = described.nccl.via.iter().rev().find(|via| has(&via.from, from.rank) && has(&via.to, to.rank)) {
-        return told.via.clone();
+        return told.way.clone();
     }
     match (from.host == to.host, reach && !is_set("NCCL_P2P_DISABLE")) {
         (true, true) if from.pid == to.pid => "P2P/direct pointer".to_owned(),

@@ -136,7 +136,7 @@ pub struct SweepArgs {
     /// Size of each rank's send and receive arena (default: by the last-level cache)
     #[arg(long, value_name = "SIZE")]
     pub arena: Option<String>,
-    /// A plan, a list of flows or another tool's plan, for the Replay tab and to be run from there; repeatable
+    /// A plan, a list of flows or another tool's plan, or scenario:NAME, for the Replay tab and to be run from there; repeatable
     #[arg(long = "plan", value_name = "FILE")]
     pub plans: Vec<PathBuf>,
     /// Take up a session that was cut: its settings, and what it has not measured yet

@@ -145,12 +145,24 @@ fn comparable(before: &SweepSettings, now: &SweepSettings) -> Result<()> {
 fn header(folder: &Path, engine: &dyn Engine, settings: &SweepSettings) -> Header {
     let machine = Machine::default();
     let name = folder.file_name().map_or_else(|| "session".to_owned(), |name| crate::units::plain(&name.to_string_lossy()));
-    let software = [
+    let mut software = vec![
         ("toposcope".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
         ("system".to_owned(), machine.system()),
         ("processor".to_owned(), machine.processor()),
         (engine.kind().name().to_owned(), engine.software()),
     ];
+    // What the person has set, not what this program has.
+    let mut environment = discover::environment();
+    #[cfg(feature = "cuda")]
+    {
+        use crate::transport::cuda::nccl;
+        nccl::log::asked().into_iter().for_each(|name| _ = environment.remove(name));
+        if settings.memory == crate::sample::Memory::Cuda
+            && let Ok(api) = nccl::api()
+        {
+            software.push(("nccl".to_owned(), api.describe()));
+        }
+    }
     Header {
         format: Header::current_format(),
         program: env!("CARGO_PKG_VERSION").to_owned(),
@@ -161,7 +173,7 @@ fn header(folder: &Path, engine: &dyn Engine, settings: &SweepSettings) -> Heade
         settings: settings.clone(),
         topology: engine.topology().clone(),
         software: software.into_iter().collect(),
-        environment: discover::environment(),
+        environment,
     }
 }
 

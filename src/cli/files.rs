@@ -43,7 +43,7 @@ pub(super) fn load(path: &Path) -> Result<Model> {
 pub(super) fn export(global: &super::args::Global, source: &Path, wanted: &Wanted) -> Result<u8> {
     let mut model = load(source)?;
     for path in &wanted.plans {
-        let traffic = super::plans::load(path).map_err(anyhow::Error::msg).context("--plan")?;
+        let traffic = super::plans::load(path, &model.header.topology).map_err(anyhow::Error::msg).context("--plan")?;
         model.apply(&session::Record { t: model.now, event: session::Event::PlanLoaded { traffic } });
     }
     match wanted.format {
@@ -143,6 +143,7 @@ pub(super) fn open(global: &super::args::Global, session: &Path, against: Option
     struct Replay {
         records: Vec<session::Record>,
         end: f64,
+        topology: crate::topology::Topology,
     }
 
     impl Feed for Replay {
@@ -153,7 +154,7 @@ pub(super) fn open(global: &super::args::Global, session: &Path, against: Option
         fn send(&mut self, command: session::Command) {
             // A recorded session can still be asked what a plan would cost.
             let session::Command::LoadPlan { path } = command else { return };
-            let event = match super::plans::load(&path) {
+            let event = match super::plans::load(&path, &self.topology) {
                 Ok(traffic) => session::Event::PlanLoaded { traffic },
                 Err(why) => session::Event::Notice { text: crate::units::plain(&why) },
             };
@@ -166,8 +167,9 @@ pub(super) fn open(global: &super::args::Global, session: &Path, against: Option
     }
 
     let mut recorded = store::read(session)?;
+    let topology = recorded.header.topology.clone();
     for path in plans {
-        let traffic = super::plans::load(path).map_err(anyhow::Error::msg).context("--plan")?;
+        let traffic = super::plans::load(path, &topology).map_err(anyhow::Error::msg).context("--plan")?;
         let t = recorded.records.last().map_or(0.0, |record| record.t);
         recorded.records.push(session::Record { t, event: session::Event::PlanLoaded { traffic } });
     }
@@ -175,7 +177,13 @@ pub(super) fn open(global: &super::args::Global, session: &Path, against: Option
     let against = against.map(load).transpose().context("--against")?;
     let settings = recorded.header.settings.clone();
     let movers = vec![settings.mover];
-    super::watch::screen::alone(global, recorded.header, Box::new(Replay { records: recorded.records, end }), (settings, movers), against)
+    super::watch::screen::alone(
+        global,
+        recorded.header,
+        Box::new(Replay { records: recorded.records, end, topology }),
+        (settings, movers),
+        against,
+    )
 }
 
 #[cfg(not(feature = "tui"))]

@@ -97,6 +97,7 @@ fn mpi(global: &Global, args: &SweepArgs, mode: &Mode, job: Option<Job>, fabric:
             Role::Worker(_) => bail!("the launcher calls this process rank 0, its MPI library does not"),
         });
     }
+    ask_for_paths();
     signals::watch_as_worker().context("could not watch for signals")?;
     let mut chatter = Chatter::begin()?;
     let left = match join(world) {
@@ -115,12 +116,22 @@ fn mpi(global: &Global, args: &SweepArgs, mode: &Mode, job: Option<Job>, fabric:
             return Err(error.into());
         }
     };
+    #[cfg(feature = "cuda")]
+    crate::transport::cuda::nccl::log::end();
     chatter.end();
     if left != Left::Together {
         // Without MPI_Finalize and without destructors: either would wait for transfers that were given up.
         signal_hook::low_level::exit(i32::from(if left == Left::Orphaned { WRONG } else { FOUND }));
     }
     Ok(FINE)
+}
+
+/// Have NCCL say which paths it takes, in a file of this process alone. Before there is a second thread.
+fn ask_for_paths() {
+    #[cfg(feature = "cuda")]
+    if let Ok(folder) = crate::launch::folder::private() {
+        crate::transport::cuda::nccl::log::ask(&folder);
+    }
 }
 
 /// Everything that rank 0 holds besides the engine.
@@ -186,6 +197,7 @@ fn root(
     if let Mode::Headless { out: Some(out), .. } | Mode::Scenarios(super::scenarios::Wanted { out: Some(out), .. }) = mode {
         writable(out)?;
     }
+    ask_for_paths();
     let mut house = House::open(mode, job.as_ref())?;
     let (done, mut engine) = match engine() {
         Ok(engine) => with_engine(global, args, mode, engine, fabric, &mut house),
@@ -202,6 +214,8 @@ fn root(
         if let Some(engine) = &mut engine {
             engine.finish();
         }
+        #[cfg(feature = "cuda")]
+        crate::transport::cuda::nccl::log::end();
     };
     let done = match done {
         Ok(done) => done,
@@ -338,9 +352,10 @@ fn run(
     conductor.like(like.clone());
     let foreseen = Rc::new(RefCell::new(None));
     let (told, facts) = (Rc::clone(&foreseen), Rc::clone(&recorder));
+    let topology = header.topology.clone();
     conductor.plans(
         move |traffic, mover| told.borrow().clone().or_else(|| super::plans::foresee(facts.borrow().model(), traffic, mover)),
-        super::plans::load,
+        move |path| super::plans::load(path, &topology),
     );
     for plan in &plans {
         conductor.load_plan(plan);

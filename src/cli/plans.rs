@@ -12,6 +12,7 @@ use crate::plan::price::{Conditions, Prices};
 use crate::plan::{Foreseen, Traffic, replay};
 use crate::sample::MoverKind;
 use crate::session::{self, Model};
+use crate::topology::Topology;
 use crate::units::{parse_size, plain};
 
 /// What plans do not tell themselves.
@@ -39,8 +40,12 @@ impl GivenArgs {
     }
 }
 
-/// Read a plan, a list of flows or another tool's plan, with what it tells itself.
-pub(super) fn load(path: &Path) -> Result<Traffic, String> {
+/// Read a plan, a list of flows or another tool's plan, with what it tells itself; `scenario:NAME` makes a benchmark scenario for the
+/// ranks of this topology.
+pub(super) fn load(path: &Path, topology: &Topology) -> Result<Traffic, String> {
+    if let Some(wanted) = path.to_str().and_then(|text| text.strip_prefix("scenario:")) {
+        return super::scenarios::plan(wanted, topology);
+    }
     // What a pipe will say nobody knows; a screen would wait for it.
     if fs::metadata(path).is_ok_and(|known| !known.is_file()) {
         return Err(format!("{}: expected a file", plain(&path.display().to_string())));

@@ -7,6 +7,7 @@ mod planner;
 mod samples;
 #[cfg(test)]
 mod tests;
+mod ways;
 
 pub use conductor::{Conductor, Foresee, LoadPlan, Sink, Start};
 pub use described::Described;

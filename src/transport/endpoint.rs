@@ -38,7 +38,7 @@ impl Window {
 }
 
 /// What one rank can do: the part of a mover that both sides of a probe run. Everything here may be inside a timed
-/// region, but for `prepare`, `told`, `begin`, `clear`, `verify`, `end`, `disturbed` and `close`.
+/// region, but for `prepare`, `told`, `begin`, `connect`, `clear`, `verify`, `end`, `disturbed` and `close`.
 ///
 /// `notify` and `await_notice` carry one word each way and are ordered with the messages between the same two ranks.
 pub trait Endpoint {
@@ -55,6 +55,10 @@ pub trait Endpoint {
     /// A probe begins; whatever is still under way from one that was given up must not be taken for its messages. Fails where it can
     /// be seen beforehand that nothing can come of it, on all ranks that it takes if possible.
     fn begin(&mut self, probe: &Probe) -> Result<(), Stop>;
+    /// Whatever the ranks of a probe do once, such as setting up what connects them; nothing of it is in anyone's time.
+    fn connect(&mut self, _probe: &Probe, _deadline: Instant) -> Result<(), Stop> {
+        Ok(())
+    }
     /// Send one word, below [`Together::WORDS`].
     fn notify(&mut self, to: usize, word: u64, deadline: Instant) -> Result<(), Stop>;
     /// Receive one word.

@@ -5,6 +5,7 @@
 //! in `together` for several.
 
 mod agent;
+mod assembly;
 pub mod binding;
 mod collect;
 mod copies;
@@ -77,6 +78,8 @@ pub struct Setup {
     pub cores: Vec<usize>,
     /// names the NCCL communicator that ranks meet in, 128 bytes made by rank 0; empty for movers without one
     pub nccl: Vec<u8>,
+    /// the ranks that meet in it, by the engine's own numbers, in its order; engines fill it in
+    pub group: Vec<usize>,
     pub buffers: Buffers,
     /// bytes of the arena a rank sends from, and of each one that it receives into
     pub arena: u64,
@@ -87,6 +90,9 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// Instead of a host in `nodes`: the rank does not answer any more.
+    pub const LOST: usize = usize::MAX;
+
     /// Bytes of a rank's buffers.
     pub const fn memory(&self) -> u64 {
         self.arena.saturating_mul(1 + self.lanes as u64)
@@ -102,6 +108,7 @@ impl Setup {
             cores: Vec::new(),
             nodes: Vec::new(),
             nccl: Vec::new(),
+            group: Vec::new(),
             buffers,
             arena,
             lanes,

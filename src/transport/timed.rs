@@ -48,7 +48,7 @@ pub(crate) struct Outcome {
 pub(crate) fn run(endpoint: &mut impl Together, order: &Order, buffers: Buffers) -> Outcome {
     let deadline = Instant::now() + Duration::from_secs_f64(order.timeout);
     let probe = &order.probe;
-    let mut outcome = match endpoint.begin(probe) {
+    let mut outcome = match endpoint.begin(probe).and_then(|()| endpoint.connect(probe, deadline)) {
         Ok(()) => probed(endpoint, order, buffers, deadline),
         Err(stop) => Outcome { stop: Some(stop), ..Outcome::default() },
     };

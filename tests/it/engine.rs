@@ -1,21 +1,21 @@
 //! Engines driven directly, without a sweep: every pattern on threads and in MPI jobs, whose ranks are this program.
 
-mod probes;
+pub mod probes;
 #[cfg(feature = "mpi")]
 mod ranks;
 mod works;
 
 use std::time::{Duration, Instant};
 
-use probes::{LANES, custom, duplex, fan_in, fan_out, pair, relay, setup, whole};
-use toposcope::sample::{MoverKind, Pattern};
+use probes::{LANES, duplex, every, fan_in, pair, relay, setup, whole};
+use toposcope::sample::{Memory, MoverKind, Pattern};
 use toposcope::transport::{Engine, Grouped, Order, ProbeReport, Report, threads::Threads};
 
 /// Nothing here takes this long.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Poll until this many probes are told; `each` may act after every look.
-fn told(engine: &mut dyn Engine, probes: usize, mut each: impl FnMut(&[Report])) -> Vec<Report> {
+pub fn told(engine: &mut dyn Engine, probes: usize, mut each: impl FnMut(&[Report])) -> Vec<Report> {
     let end = Instant::now() + LIMIT;
     let mut reports = Vec::new();
     while reports.iter().filter(|report| matches!(report, Report::Probe(_))).count() < probes {
@@ -26,14 +26,14 @@ fn told(engine: &mut dyn Engine, probes: usize, mut each: impl FnMut(&[Report]))
     reports
 }
 
-fn of(reports: &[Report], id: u64) -> Option<&ProbeReport> {
+pub fn of(reports: &[Report], id: u64) -> Option<&ProbeReport> {
     reports
         .iter()
         .find_map(|report| if let Report::Probe(report) = report { Some(report).filter(|report| report.probe == id) } else { None })
 }
 
 #[track_caller]
-fn measured(engine: &mut dyn Engine, order: &Order) -> ProbeReport {
+pub fn measured(engine: &mut dyn Engine, order: &Order) -> ProbeReport {
     engine.start(std::slice::from_ref(order)).unwrap();
     let reports = told(engine, 1, |_| {});
     let report = of(&reports, order.probe.id).unwrap().clone();
@@ -44,25 +44,10 @@ fn measured(engine: &mut dyn Engine, order: &Order) -> ProbeReport {
 /// Every pattern with every mover, from bytes to megabytes: a state for every transfer and repeat, and the payload is right.
 fn every_pattern(engine: &mut dyn Engine) {
     let mut id = 0;
-    for &mover in engine.movers() {
+    for &mover in engine.movers().iter().filter(|mover| mover.moves(Memory::Host)) {
         engine.prepare(&setup(mover, 8 << 20, LANES)).unwrap();
         for bytes in [1, 4096, 300_000, 3 << 20] {
-            let orders = [
-                pair(Pattern::Peer, 3, 0),
-                pair(Pattern::Local, 1, 1),
-                duplex(0, 3),
-                duplex(1, 2),
-                fan_in(0, &[1, 2, 3]),
-                fan_in(2, &[0]),
-                fan_in(3, &[1, 2]),
-                fan_out(0, &[1, 2, 3]),
-                fan_out(1, &[0, 3]),
-                relay(&[0, 1, 2, 3], 1),
-                relay(&[0, 1, 2, 3], 2),
-                relay(&[1, 2, 3], 2),
-                custom(&[(1, 0), (2, 0), (1, 0), (0, 0), (0, 1), (3, 3), (3, 2)]),
-            ];
-            for mut order in orders {
+            for mut order in every() {
                 id += 1;
                 (order.probe.id, order.probe.bytes) = (id, bytes);
                 let report = measured(engine, &order);

@@ -7,7 +7,7 @@ mod closed_loop;
 mod diagnoses;
 mod engine;
 mod executions;
-#[cfg(feature = "cuda")]
+#[cfg(all(feature = "cuda", feature = "nvml"))]
 mod gpu;
 mod imports;
 #[cfg(feature = "mpi")]
@@ -24,6 +24,7 @@ mod policies;
 mod scenarios;
 #[cfg(feature = "tui")]
 mod screen;
+mod scripts;
 mod sessions;
 mod store;
 mod stories;

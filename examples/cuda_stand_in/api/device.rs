@@ -184,6 +184,8 @@ pub extern "C" fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, devi
             major
         } else if is(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR) {
             minor
+        } else if is(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE) {
+            driver.described.cuda.l2
         } else if is(Attribute::CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT) {
             2
         } else if is(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) {

@@ -18,7 +18,7 @@ pub struct Config {
 
 /// What a field says that the caller left alone.
 const UNDEFINED: c_int = c_int::MIN;
-const MAGIC: c_uint = 0x00ca_febe;
+const MAGIC: c_uint = 0xcafe_beef;
 
 unsafe fn blocking(config: *const Config) -> Answer<bool> {
     if config.is_null() {

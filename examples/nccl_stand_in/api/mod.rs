@@ -9,12 +9,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::comm::Comm;
+use super::comm::Late;
 use super::work::{Op, Task};
 use super::{Answer, Code, IN_PROGRESS, INVALID_ARGUMENT, INVALID_USAGE, LEDGER, SUCCESS, comm, cuda};
 
 thread_local! {
     /// how the call under way is to fail once its stream gets to it
-    static LATE: Cell<Option<Option<Code>>> = const { Cell::new(None) };
+    static LATE: Cell<Option<Late>> = const { Cell::new(None) };
     static GROUP: RefCell<Group> = const { RefCell::new(Group { depth: 0, error: None, work: Vec::new(), settling: Vec::new() }) };
 }
 
@@ -61,7 +62,7 @@ fn add(comm: &Arc<Comm>, stream: usize, ops: impl FnOnce() -> Answer<Vec<Op>>) -
     comm.usable()?;
     let mut ops = ops()?;
     if let Some(late) = LATE.take() {
-        ops = vec![Op::Hang { why: late }];
+        ops = vec![Op::Hang { why: late.why }];
     }
     let alone = GROUP.with_borrow_mut(|group| {
         group.work.extend(ops.into_iter().map(|op| (stream, Arc::clone(comm), op)));

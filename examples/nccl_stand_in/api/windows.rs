@@ -93,10 +93,24 @@ pub extern "C" fn ncclCommWindowRegister(of: usize, at: usize, bytes: usize, win
         let (handle, offset) = cuda::share(at)?;
         // SAFETY: only this rank writes here, and the others read after the meeting.
         unsafe { Board::write(&comm.board.rank(comm.rank).windows[number], Window { handle, offset: offset as u64, size: bytes as u64 }) };
-        comm.meet()?;
-        put(window, FIRST + number * 0x10)?;
-        Ok(comm.accepted())
+        let told = Told(window);
+        comm.met(move || {
+            // Checked above to be somewhere.
+            let _ = put(told.place(), FIRST + number * 0x10);
+        })
     })
+}
+
+/// Where the number of a window is told, once all ranks have one.
+struct Told(*mut usize);
+
+// SAFETY: the caller keeps the place until the call is done, which another thread may see to.
+unsafe impl Send for Told {}
+
+impl Told {
+    fn place(&self) -> *mut usize {
+        self.0
+    }
 }
 
 fn number_of(comm: &Comm, window: usize) -> Answer<usize> {

@@ -17,8 +17,10 @@ use super::discover::{Look, Page};
 use super::prices::PriceArgs;
 use super::{FINE, live, print};
 use crate::launch::job::Job;
-use crate::plan::scenario::{Amounts, Scenario, Table};
-use crate::units::{parse_size, parse_sizes, plain};
+use crate::plan::Traffic;
+use crate::plan::scenario::{Amounts, Ground, MODEL, SIZES, Scenario, Table};
+use crate::topology::Topology;
+use crate::units::{format_size, parse_size, parse_sizes, plain};
 use method::Typed;
 
 pub(super) use run::Bench;
@@ -187,6 +189,27 @@ fn named(names: &[String]) -> Result<Vec<(Scenario, bool)>> {
     Ok(all.into_iter().zip(chosen).filter_map(|(scenario, chosen)| chosen.map(|own| (scenario, own))).collect())
 }
 
+/// A scenario as one plan for the Replay tab, of `NAME` or `NAME:SIZE`: its last row, with that size (64 MiB; of a model 8 GiB), as one
+/// message from rank to rank; of a row of several plans the first.
+pub(super) fn plan(text: &str, topology: &Topology) -> Result<Traffic, String> {
+    let (name, size) = text.split_once(':').map_or((text, None), |(name, size)| (name, Some(size)));
+    let scenario = Scenario::named(name.trim()).ok_or_else(|| {
+        let names: Vec<_> = Scenario::all().into_iter().map(Scenario::name).collect();
+        format!("scenario:{}: there are {}", plain(name), names.join(", "))
+    })?;
+    let size = size.map(parse_size).transpose().map_err(|error| format!("scenario:{}: {error}", plain(text)))?;
+    let amounts = Amounts { sizes: vec![size.unwrap_or(SIZES[1])], model: size.unwrap_or(MODEL) };
+    let (mut cases, mut lacks) = scenario.cases(&Ground::of(topology), &amounts);
+    let Some(case) = cases.pop() else {
+        return Err(lacks.pop().map_or_else(|| format!("{name}: it has no row"), |lack| format!("{}: {}", lack.pattern, lack.why)));
+    };
+    let plans = case.plans(None)?;
+    let first = plans.first().ok_or_else(|| format!("{name}: nothing to move"))?;
+    let part = if first.part.is_empty() { String::new() } else { format!(", {}", first.part) };
+    let traffic = first.transfers.traffic().map_err(|error| error.to_string())?;
+    Ok(Traffic { name: format!("{}, {}{part}", case.pattern, format_size(case.bytes)), ..traffic })
+}
+
 fn list(json: bool) -> String {
     let all = Scenario::all();
     if json {
@@ -202,12 +225,14 @@ fn list(json: bool) -> String {
     }
     page.line("");
     page.sentence("", "toposcope scenarios run NAME.. runs them, by scenario, table or all: on threads, or under mpirun on its ranks");
+    page.sentence("", "scenario:NAME (or scenario:NAME:SIZE) in place of a plan's file loads one into the Replay tab");
     page.text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topology::Placement;
 
     #[test]
     fn names_stand_for_scenarios_tables_and_all_of_them() {
@@ -220,6 +245,23 @@ mod tests {
         assert_eq!(of(&["all"]).unwrap().len(), Scenario::all().len());
         let refused = of(&["fan"]).unwrap_err().to_string();
         assert!(refused.contains("\"fan\"") && refused.contains("mixed_fan_out") && refused.contains("one_host"), "{refused}");
+    }
+
+    #[test]
+    fn a_scenario_is_a_plan_for_the_ranks_of_a_topology() {
+        let place = |rank| Placement { rank, host: format!("h{}", rank / 2), ..Placement::default() };
+        let topology = Topology::of((0..4).map(place).collect());
+        let made = plan("xfan_in:1MiB", &topology).unwrap();
+        assert_eq!((made.name.as_str(), made.bytes(), made.flows.len()), ("xfan_in, 1 MiB", 2 << 20, 2));
+        assert_eq!(plan("peer", &topology).unwrap().name, "peer (median of 2), 64 MiB, 0→1");
+        assert_eq!(plan("incast:8MiB", &topology).unwrap().flows.len(), 2, "the widest");
+        assert_eq!(plan("sync_plan:1MiB", &topology).unwrap().bytes(), 2 << 20);
+        assert!(plan("strided:1MiB", &topology).unwrap().flows.iter().any(|flow| flow.staged.packs > 0));
+        for (wrong, told) in [("fan", "mixed_fan_out"), ("ring:q", "a size such as"), ("bipartite_4x4", "needs 8 ranks")] {
+            let why = plan(wrong, &topology).unwrap_err();
+            assert!(why.contains(told), "{wrong}: {why}");
+        }
+        assert!(super::super::plans::load("scenario:ring".as_ref(), &topology).is_ok(), "as a person types it");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use self::testing::Testing;
 use super::planner::Planner;
+use super::ways::Ways;
 use super::{Gate, samples};
 use crate::plan::{Foreseen, Traffic};
 use crate::sample::{MoverKind, Pattern, Sample, Status};
@@ -93,6 +94,8 @@ struct Active {
     spent: f64,
     /// timed-out probes of cells that have no good repeat yet
     hung: HashMap<Target, u32>,
+    /// what was told of the paths that bytes took
+    ways: Ways,
 }
 
 impl Active {
@@ -287,7 +290,7 @@ impl<'a> Conductor<'a> {
         self.forget_gpus();
         self.tell(Event::SweepStarted { settings: settings.clone(), resumed });
         self.ended = None;
-        self.sweep = Some(Active { settings, planner, paused: false, spent: 0.0, hung: HashMap::new() });
+        self.sweep = Some(Active { settings, planner, paused: false, spent: 0.0, hung: HashMap::new(), ways: Ways::default() });
         self.tell_planned();
     }
 
@@ -483,6 +486,10 @@ impl<'a> Conductor<'a> {
     /// What came of a probe; `budget`: there is no time for more.
     fn done(&mut self, probe: &Probe, report: &ProbeReport, budget: bool) {
         let mut samples = samples::of_report(probe, self.engine.topology(), report);
+        if let Some(active) = &mut self.sweep {
+            let news = active.ways.news(active.settings.mover, &samples, self.engine.topology());
+            news.into_iter().for_each(|text| self.notice(text));
+        }
         self.blemished |= samples.iter().any(|sample| sample.status != Status::Ok);
         let mut enough = None;
         if let Some(active) = &mut self.sweep {

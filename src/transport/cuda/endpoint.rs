@@ -1,6 +1,7 @@
 use std::time::{Duration, Instant};
 
 use super::Control;
+use super::joint::Half;
 use super::several::Several;
 use super::side::{Moved, Side, Way};
 use super::word::Word;
@@ -78,6 +79,11 @@ impl<C: Control> Endpoint for Device<C> {
         ready.map_err(|stop| self.refuse(&probe.ranks(), stop))
     }
 
+    fn connect(&mut self, probe: &Probe, deadline: Instant) -> Result<(), Stop> {
+        self.control.connect(probe, deadline)?;
+        self.connect_joint(probe, deadline)
+    }
+
     #[inline]
     fn notify(&mut self, to: usize, word: u64, deadline: Instant) -> Result<(), Stop> {
         self.control.notify(to, word, deadline)
@@ -91,6 +97,9 @@ impl<C: Control> Endpoint for Device<C> {
 
     fn send(&mut self, to: usize, window: Window, deadline: Instant) -> Result<(), Stop> {
         let Some(side) = &mut self.side else { return self.control.send(to, window, deadline) };
+        if side.way == Way::Joint {
+            return self.move_jointly(Half { peer: to, sends: true, lane: 0, window }, deadline);
+        }
         if side.way == Way::Push {
             let moved = Moved { from: side.rank, to, lane: 0, window: &window };
             side.enqueue(0, moved)?;
@@ -102,6 +111,9 @@ impl<C: Control> Endpoint for Device<C> {
 
     fn receive(&mut self, from: usize, window: Window, deadline: Instant) -> Result<(), Stop> {
         let Some(side) = &mut self.side else { return self.control.receive(from, window, deadline) };
+        if side.way == Way::Joint {
+            return self.move_jointly(Half { peer: from, sends: false, lane: 0, window }, deadline);
+        }
         if side.way == Way::Push {
             let told = self.await_notice(from, deadline).map(drop);
             if let (Err(Stop::Deadline), Some(side)) = (&told, &mut self.side) {
@@ -145,6 +157,10 @@ impl<C: Control> Endpoint for Device<C> {
             Some(side) => side.verify(from, lane, window),
             None => self.control.verify(from, lane, window),
         }
+    }
+
+    fn ways(&mut self, probe: &Probe) -> Vec<crate::transport::Way> {
+        self.joint_ways(probe)
     }
 
     fn end(&mut self) -> Result<(), Stop> {

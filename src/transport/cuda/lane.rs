@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::driver::{Buffer, CudaError, Gate, Gpu, Stream, Timer};
-use crate::transport::Window;
+use crate::transport::{Stop, Window};
 
 /// A buffer, and where in it an arena begins.
 pub(super) type Place<'a> = (&'a Buffer, usize);
@@ -42,6 +42,18 @@ impl Lane {
             stream.copy(into, target + at, from, source + at, window.bytes)?;
         }
         timer.end(stream)
+    }
+
+    /// Enqueue a library's work behind the closed gate.
+    pub(super) fn enqueue_work(
+        &mut self,
+        work: impl FnOnce(super::nccl::Stream) -> Result<(), Stop>,
+        tell: impl Fn(&CudaError) -> Stop,
+    ) -> Result<(), Stop> {
+        let Self { stream, timer, gate } = self;
+        gate.close(stream).and_then(|()| timer.begin(stream)).map_err(|error| tell(&error))?;
+        work(stream.raw().cast())?;
+        timer.end(stream).map_err(|error| tell(&error))
     }
 
     /// Let what is enqueued go.

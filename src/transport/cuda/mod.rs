@@ -5,6 +5,8 @@
 mod carry;
 pub mod driver;
 mod endpoint;
+mod joint;
+mod joint_several;
 mod lane;
 mod meet;
 pub mod nccl;

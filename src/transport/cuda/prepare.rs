@@ -25,12 +25,17 @@ fn way(mover: MoverKind) -> Option<Way> {
     match mover {
         MoverKind::Memcpy | MoverKind::CudaIpcPush => Some(Way::Push),
         MoverKind::CudaIpcPull => Some(Way::Pull),
+        MoverKind::Nccl | MoverKind::NcclPut => Some(Way::Joint),
         _ => None,
     }
 }
 
 impl<C: Control> Device<C> {
     pub(super) fn prepare_either(&mut self, setup: &Setup) -> Result<(), TransportError> {
+        if let Some(met) = &mut self.met {
+            // Who is lost says nothing any more.
+            met.retain(|&mate| setup.nodes.get(mate) != Some(&Setup::LOST));
+        }
         self.leave();
         if setup.memory == Memory::Host {
             return self.control.prepare(setup);
@@ -51,7 +56,8 @@ impl<C: Control> Device<C> {
         self.meet();
         self.offer(&mates);
         self.met = Some(mates);
-        refused.map_or(Ok(()), Err)
+        let assembled = self.assemble(setup);
+        refused.map_or(assembled, Err)
     }
 
     /// Start this rank's GPU, and allocate and fill its arenas.
@@ -94,7 +100,9 @@ impl<C: Control> Device<C> {
         let mut words = Vec::new();
         if let Some(side) = &self.side {
             let offered = if side.way == Way::Push { &side.landing } else { &side.outgoing };
-            if C::ONE_PROCESS {
+            if side.way == Way::Joint {
+                // NCCL reaches it by itself.
+            } else if C::ONE_PROCESS {
                 let (start, context) = offered.address();
                 words = vec![start, context as u64, side.gpu.about().ordinal as u64];
             } else {
@@ -138,9 +146,13 @@ impl<C: Control> Device<C> {
         }
         let said = self.exchange(&mates, |_| vec![word]);
         let settled = |mate: &usize| said.get(mate).is_some_and(|words| words.first() == Some(&DONE));
-        if let Some(side) = self.side.take()
-            && !mates.iter().all(settled)
-        {
+        let Some(mut side) = self.side.take() else { return };
+        let _ = side.gpu.enter();
+        self.lines.extend(side.joint.close());
+        if side.way == Way::Joint && side.gpu.disturbed() {
+            self.lines.push(format!("{}: its buffers stay allocated: work of NCCL that was given up has not ended", side.gpu.name()));
+            side.leak();
+        } else if !mates.iter().all(settled) {
             self.lines.push(format!("{}: its buffers stay allocated: another rank's copy into them was given up", side.gpu.name()));
             side.leak();
         }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::Control;
 use super::endpoint::{Device, refused};
+use super::joint_several::Round;
 use super::side::{Moved, Side, Way};
 use super::word::{MOST_FLOWS, OWN, Word};
 use crate::transport::timed::{longer, nanoseconds};
@@ -47,6 +48,8 @@ pub(super) struct Several {
     next: usize,
     /// some are [`State::Starting`]
     starting: bool,
+    /// what goes through NCCL
+    pub(super) round: Round,
     /// windows into this rank's memory that other ranks' GPUs copy and that have not landed
     expected: usize,
 }
@@ -60,8 +63,12 @@ impl Several {
 impl Side {
     /// True if this rank's GPU moves a transfer.
     fn moves(&self, flow: &Flow) -> bool {
-        let mover = if flow.is_local() || self.way == Way::Push { flow.from } else { flow.to };
-        mover == self.rank
+        match self.way {
+            _ if flow.is_local() => flow.from == self.rank,
+            Way::Push => flow.from == self.rank,
+            Way::Pull => flow.to == self.rank,
+            Way::Joint => false,
+        }
     }
 }
 
@@ -81,6 +88,11 @@ impl<C: Control> Device<C> {
         let Some(side) = &mut self.side else { return Ok(None) };
         match word {
             Word::Refused => Err(refused(from)),
+            Word::Launched(_) if side.way == Way::Joint => self.launched().map(|()| None),
+            Word::Acknowledged(flow, time) if side.way == Way::Joint => {
+                self.hold(flow, time);
+                Ok(None)
+            }
             Word::Landed(flow, time) => {
                 if let Some(clocked) = side.clocked.get_mut(flow) {
                     *clocked = longer(None, time);
@@ -159,14 +171,17 @@ impl<C: Control> Together for Device<C> {
             return Err(Stop::Failed(format!("{count} transfers {}→{} at the same time are more than {most}", flow.from, flow.to)));
         }
         let moved: Vec<Flow> = flows.iter().filter(|flow| side.moves(flow)).copied().collect();
-        let ready = side.ready(flows.len(), moved.len().max(1));
+        // The first lane is NCCL's.
+        let lanes = usize::from(side.way == Way::Joint);
+        let ready = side.ready(flows.len(), (lanes + moved.len()).max(1));
         let several = &mut self.several;
         several.flows = flows.to_vec();
         several.place = vec![usize::MAX; flows.len()];
-        for (lane, flow) in moved.iter().enumerate() {
-            several.place[flow.number] = lane;
+        for (at, flow) in moved.iter().enumerate() {
+            several.place[flow.number] = at;
         }
-        let own = |(lane, flow)| Own { flow, lane, state: State::Idle, early: false };
+        let own = |(at, flow)| Own { flow, lane: lanes + at, state: State::Idle, early: false };
+        several.round = Round::new(flows, rank, window);
         several.own = moved.into_iter().enumerate().map(own).collect();
         (several.next, several.starting, several.expected) = (0, false, 0);
         if let Err(stop) = ready {
@@ -180,6 +195,9 @@ impl<C: Control> Together for Device<C> {
 
     fn post(&mut self, flow: usize, window: Window) -> Result<(), Stop> {
         let Some(side) = &self.side else { return self.control.post(flow, window) };
+        if side.way == Way::Joint {
+            return self.gather(flow, window);
+        }
         if side.way == Way::Push {
             self.several.expected += 1;
             return Ok(());
@@ -205,6 +223,9 @@ impl<C: Control> Together for Device<C> {
             self.several.starting = true;
             return Ok(());
         }
+        if side.way == Way::Joint {
+            return self.gather(flow, window);
+        }
         // By the clock of the receiver, who has not moved this one yet.
         self.side.iter_mut().for_each(|side| side.clocked[flow] = None);
         self.control.notify(about.to, Word::Launched(flow).encode(), Instant::now() + TAKEN)
@@ -214,7 +235,7 @@ impl<C: Control> Together for Device<C> {
         let Some(side) = &self.side else { return self.control.acknowledge(flow, deadline) };
         let about = self.flow(flow)?;
         // Who has moved it knows it.
-        let time = if side.moves(&about) { nanoseconds(self.clocked(flow)) } else { 0 };
+        let time = if side.way == Way::Joint || side.moves(&about) { nanoseconds(self.clocked(flow)) } else { 0 };
         self.control.notify(about.from, Word::Acknowledged(flow, time).encode(), deadline)
     }
 
@@ -229,6 +250,11 @@ impl<C: Control> Together for Device<C> {
                 None => Ok(Some(News::Word { from, word })),
             };
         }
+        if self.is_joint()
+            && let Some(news) = self.look_jointly(deadline)?
+        {
+            return Ok(Some(news));
+        }
         let Some(flow) = self.look()? else { return Ok(None) };
         if flow.is_local() || flow.to == self.rank() {
             return Ok(Some(News::Arrived(flow.number)));
@@ -240,6 +266,7 @@ impl<C: Control> Together for Device<C> {
 
     fn part(&mut self, deadline: Instant) {
         self.control.part(deadline);
+        self.part_round(deadline);
         let Some(side) = &mut self.side else { return };
         side.doubtful |= self.several.expected > 0;
         for own in &mut self.several.own {

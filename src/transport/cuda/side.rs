@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::driver::{Buffer, CudaError, Gpu, Pinned, Stream};
+use super::joint::Joint;
 use super::lane::{Lane, Place};
 use crate::sample::MoverKind;
 use crate::transport::payload::{PERIOD, Payload};
@@ -18,6 +19,8 @@ pub(super) enum Way {
     Push,
     /// the receiver, out of the sender's
     Pull,
+    /// both, through NCCL
+    Joint,
 }
 
 /// Longest time for a copy that is not measured: filling, clearing, reading back.
@@ -68,6 +71,8 @@ pub(super) struct Side {
     pub(super) doubtful: bool,
     /// a copy that is not measured did not end; nothing more comes of this GPU
     broken: Option<String>,
+    /// of [`Way::Joint`]
+    pub(super) joint: Joint,
 }
 
 impl Side {
@@ -82,8 +87,7 @@ impl Side {
         nodes: Vec<usize>,
     ) -> Result<Self, CudaError> {
         let stride = arena.checked_next_multiple_of(64).unwrap_or(usize::MAX);
-        let outgoing = Buffer::allocate(&gpu, arena)?;
-        let landing = Buffer::allocate(&gpu, stride.saturating_mul(arenas))?;
+        let (outgoing, landing, joint) = arenas_of(&gpu, mover, (arena, stride.saturating_mul(arenas)))?;
         let (service, bounce) = (Stream::new(&gpu)?, Pinned::allocate(&gpu, BOUNCE)?);
         let mut side = Self {
             rank,
@@ -104,6 +108,7 @@ impl Side {
             clocked: vec![None],
             doubtful: false,
             broken: None,
+            joint,
             gpu,
         };
         side.fill()?;
@@ -119,6 +124,7 @@ impl Side {
     pub(super) fn leak(self) {
         self.outgoing.leak();
         self.landing.leak();
+        self.joint.leak();
     }
 
     /// Put this rank's payload into the arena that it sends from, and something else into the others.
@@ -171,6 +177,9 @@ impl Side {
 
     /// Why a probe with these transfers cannot be moved so, if it cannot.
     pub(super) fn refusal(&self, flows: &[(usize, usize)]) -> Option<String> {
+        if self.way == Way::Joint {
+            return self.joint_refusal(flows);
+        }
         let mover = self.mover.name();
         for &(from, to) in flows.iter().filter(|(from, to)| from != to) {
             if !self.together(from, to) {
@@ -307,6 +316,19 @@ impl Side {
         }
         Ok(())
     }
+}
+
+/// Memory to send from and to receive into: where others put, NCCL's own.
+fn arenas_of(gpu: &Arc<Gpu>, mover: MoverKind, (from, into): (usize, usize)) -> Result<(Buffer, Buffer, Joint), CudaError> {
+    let mut joint = Joint::default();
+    if mover != MoverKind::NcclPut {
+        return Ok((Buffer::allocate(gpu, from)?, Buffer::allocate(gpu, into)?, joint));
+    }
+    // The buffer of nothing knows the context.
+    let (_, context) = Buffer::allocate(gpu, 0)?.address();
+    let mut allocate = |length| joint.allocate(gpu, context, length).map_err(CudaError::Library);
+    let (outgoing, landing) = (allocate(from)?, allocate(into)?);
+    Ok((outgoing, landing, joint))
 }
 
 /// A byte that nobody sends in a row.

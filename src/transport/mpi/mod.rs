@@ -22,6 +22,7 @@ use raw::Comm;
 
 pub use worker::{Left, Worker};
 
+use super::assembly::Assembly;
 use super::binding::{self, Cores, Decided, Seats, Watch};
 use super::work::{Carry, Gathering, Work};
 use super::{Agent, Collector, End, Endpoint as _, Engine, Order, Report, Setup, ToAgent, ToRoot, TransportError, Unready, libraries};
@@ -84,6 +85,7 @@ pub fn join(world: usize) -> Result<Role, TransportError> {
         lost: Vec::new(),
         untidy: false,
         heartbeat: Instant::now(),
+        assembly: Assembly::default(),
         early: Vec::new(),
     };
     engine.gather(world, placement)?;
@@ -124,6 +126,7 @@ pub struct Mpi {
     /// a transfer was given up: the library's collective end could wait for it forever
     untidy: bool,
     heartbeat: Instant,
+    assembly: Assembly,
     /// what was said while ranks got ready, to be told by the next poll
     early: Vec<Report>,
 }
@@ -285,6 +288,28 @@ impl Mpi {
         if self.takes_part(rank) { setup } else { setup.idle() }
     }
 
+    /// Ranks that are measured and answer.
+    fn measured(&self) -> Vec<usize> {
+        let all: Vec<usize> = if self.only.is_empty() { (0..self.world()).collect() } else { self.only.clone() };
+        all.into_iter().filter(|rank| !self.lost.contains(rank)).collect()
+    }
+
+    /// Have every rank that answers prepare.
+    fn set_up(&mut self, setup: &Setup) -> Result<(), TransportError> {
+        let mut nodes = self.topology.node_of();
+        self.lost.iter().for_each(|&rank| nodes[rank] = Setup::LOST);
+        let setup = &Setup { nodes, ..setup.clone() };
+        let waiting: Vec<usize> = self.others().collect();
+        for rank in self.others() {
+            let setup = self.setup_of(rank, setup);
+            self.tell(rank, &ToAgent::Setup(setup))?;
+        }
+        let own = self.setup_of(0, setup);
+        let refused = self.agent.prepare(&own);
+        self.tell_own();
+        self.all_ready(refused, waiting, |_| setup.memory())
+    }
+
     /// Lines of rank 0's own.
     fn tell_own(&mut self) {
         self.early.extend(self.agent.told().into_iter().map(|line| Report::Log { rank: 0, line }));
@@ -370,16 +395,8 @@ impl Engine for Mpi {
         if let (MoverKind::MpiPut, Some(&rank)) = (setup.mover, self.lost.first()) {
             return Err(TransportError::Lost { what: "mpi_put", rank });
         }
-        let setup = &Setup { nodes: self.topology.node_of(), ..setup.clone() };
-        let waiting: Vec<usize> = self.others().collect();
-        for rank in self.others() {
-            let setup = self.setup_of(rank, setup);
-            self.tell(rank, &ToAgent::Setup(setup))?;
-        }
-        let own = self.setup_of(0, setup);
-        let refused = self.agent.prepare(&own);
-        self.tell_own();
-        self.all_ready(refused, waiting, |_| setup.memory())
+        let setup = self.assembly.call(setup, self.measured())?;
+        self.set_up(&setup)
     }
 
     fn load(&mut self, work: &Work, mover: MoverKind) -> Result<(), TransportError> {
@@ -408,6 +425,10 @@ impl Engine for Mpi {
     }
 
     fn start(&mut self, round: &[Order]) -> Result<(), TransportError> {
+        if let Some((setup, why)) = self.assembly.again(self.measured())? {
+            self.early.push(Report::Log { rank: 0, line: format!("the ranks meet in a new communicator of NCCL: {why}") });
+            self.set_up(&setup).map_err(|error| self.assembly.end(&error))?;
+        }
         for order in round {
             self.collector.begin(order);
             for rank in order.probe.ranks() {
@@ -455,7 +476,10 @@ impl Engine for Mpi {
                     self.lost.push(*rank);
                     self.untidy = true;
                 }
-                Report::Probe(probe) => self.untidy |= matches!(probe.end, End::Timeout(_)),
+                Report::Probe(probe) => {
+                    self.assembly.see(probe);
+                    self.untidy |= matches!(probe.end, End::Timeout(_));
+                }
                 Report::Carried(carried) => self.untidy |= matches!(carried.end, End::Timeout(_) | End::Waived(_)),
                 Report::Log { .. } => {}
             }

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use endpoint::{Shared, ThreadEndpoint};
 
+use super::assembly::Assembly;
 use super::binding::{self, Cores, Decided, Seats, Watch};
 use super::work::{Carry, Gathering, Work};
 use super::{Agent, Collector, Endpoint as _, Engine, Order, Report, Setup, ToAgent, ToRoot, TransportError, libraries};
@@ -22,7 +23,9 @@ use crate::sample::{EngineKind, Memory, MoverKind};
 use crate::topology::{GpuState, Topology};
 
 /// How bytes travel between threads.
-pub const MOVERS: &[MoverKind] = &[MoverKind::Memcpy];
+pub const MOVERS: &[MoverKind] = &[MoverKind::Memcpy, MoverKind::Nccl, MoverKind::NcclPut];
+/// Longest time for threads to leave.
+const LEAVE: Duration = Duration::from_secs(2);
 /// Longest time for all threads to allocate and touch their buffers.
 const PREPARE: Duration = Duration::from_secs(120);
 
@@ -40,6 +43,7 @@ pub struct Threads {
     work: Option<Work>,
     /// the only ranks that get buffers; empty for all
     only: Vec<usize>,
+    assembly: Assembly,
     /// what was said while ranks got ready, to be told by the next poll
     early: Vec<ToRoot>,
     seats: Seats,
@@ -63,6 +67,7 @@ impl Threads {
             gathering: None,
             work: None,
             only: Vec::new(),
+            assembly: Assembly::default(),
             early: Vec::new(),
             seats: Seats::default(),
             watch: Watch::default(),
@@ -104,6 +109,23 @@ impl Threads {
             }
         }
         refused.map_or(Ok(()), Err)
+    }
+
+    /// Ranks that are measured.
+    fn measured(&self) -> Vec<usize> {
+        if self.only.is_empty() { (0..self.to_agents.len()).collect() } else { self.only.clone() }
+    }
+
+    /// Have every rank prepare.
+    fn set_up(&mut self, setup: &Setup) -> Result<(), TransportError> {
+        let world = self.to_agents.len();
+        let setup = &Setup { nodes: vec![0; world], ..setup.clone() };
+        for rank in 0..world {
+            let idle = !self.only.is_empty() && !self.only.contains(&rank);
+            let setup = self.seats.setup(rank, setup);
+            self.tell(rank, ToAgent::Setup(if idle { setup.idle() } else { setup }))?;
+        }
+        self.all_ready(|_| setup.memory())
     }
 
     fn tell(&self, rank: usize, message: ToAgent) -> Result<(), TransportError> {
@@ -192,17 +214,16 @@ impl Engine for Threads {
         if !setup.memory.is_host() && self.seats.is_free() {
             self.bind(setup.memory, &setup.gpus)?;
         }
-        let world = self.to_agents.len();
-        let setup = &Setup { nodes: vec![0; world], ..setup.clone() };
-        for rank in 0..world {
-            let idle = !self.only.is_empty() && !self.only.contains(&rank);
-            let setup = self.seats.setup(rank, setup);
-            self.tell(rank, ToAgent::Setup(if idle { setup.idle() } else { setup }))?;
-        }
-        self.all_ready(|_| setup.memory())
+        let setup = self.assembly.call(setup, self.measured())?;
+        self.set_up(&setup)
     }
 
     fn start(&mut self, round: &[Order]) -> Result<(), TransportError> {
+        if let Some((setup, why)) = self.assembly.again(self.measured())? {
+            let line = format!("the ranks meet in a new communicator of NCCL: {why}");
+            self.early.push(ToRoot::Log { rank: 0, lines: vec![line] });
+            self.set_up(&setup).map_err(|error| self.assembly.end(&error))?;
+        }
         for order in round {
             self.collector.begin(order);
             for rank in order.probe.ranks() {
@@ -247,6 +268,11 @@ impl Engine for Threads {
         reports.extend(self.collector.overdue());
         reports.extend(self.gathering.as_mut().map(Gathering::overdue).unwrap_or_default());
         self.gathering.take_if(|gathering| gathering.is_over());
+        for report in &reports {
+            if let Report::Probe(probe) = report {
+                self.assembly.see(probe);
+            }
+        }
         reports
     }
 
@@ -254,7 +280,11 @@ impl Engine for Threads {
         for sender in self.to_agents.drain(..) {
             let _ = sender.send(ToAgent::Leave { together: true });
         }
-        // A thread in the middle of a probe ends with it; the process does not wait for one that hangs.
+        // A moment for what they give back. A thread in the middle of a probe ends with it; the process does not wait for one that hangs.
+        let end = Instant::now() + LEAVE;
+        while !self.collector.busy() && !self.handles.iter().all(JoinHandle::is_finished) && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         for thread in self.handles.drain(..).filter(JoinHandle::is_finished) {
             let _ = thread.join();
         }

@@ -358,6 +358,7 @@ fn no_plan(scene: &Scene<'_>) -> Vec<String> {
     vec![
         "no plan is loaded".to_owned(),
         format!("{} reads a plan's file: a plan, a schedule, a list of flows; so does --plan FILE", scene.look.key_of(Action::LoadPlan)),
+        "scenario:NAME in its place makes a benchmark scenario for these ranks, such as scenario:xfan_in (toposcope scenarios)".to_owned(),
     ]
 }
 

@@ -44,6 +44,25 @@ pub fn custom(flows: &[(usize, usize)]) -> Order {
     group(Group::custom(1), flows.to_vec())
 }
 
+/// Every pattern among four ranks.
+pub fn every() -> [Order; 13] {
+    [
+        pair(Pattern::Peer, 3, 0),
+        pair(Pattern::Local, 1, 1),
+        duplex(0, 3),
+        duplex(1, 2),
+        fan_in(0, &[1, 2, 3]),
+        fan_in(2, &[0]),
+        fan_in(3, &[1, 2]),
+        fan_out(0, &[1, 2, 3]),
+        fan_out(1, &[0, 3]),
+        relay(&[0, 1, 2, 3], 1),
+        relay(&[0, 1, 2, 3], 2),
+        relay(&[1, 2, 3], 2),
+        custom(&[(1, 0), (2, 0), (1, 0), (0, 0), (0, 1), (3, 3), (3, 2)]),
+    ]
+}
+
 /// Every transfer has every repeat once, warm-ups apart, each with its time and whole windows; a fan's root its own times.
 #[track_caller]
 pub fn whole(order: &Order, report: &ProbeReport) {

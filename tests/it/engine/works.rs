@@ -77,7 +77,7 @@ fn spoil(work: &mut Work, rank: usize) {
 /// Every strategy, strided plans, and wrong bytes, with every mover.
 pub fn every_work(engine: &mut dyn Engine) {
     let mut id = 0;
-    for &mover in engine.movers() {
+    for &mover in engine.movers().iter().filter(|mover| mover.moves(toposcope::sample::Memory::Host)) {
         let mut works: Vec<Work> = Strategy::all(4).into_iter().map(|of| strategy(of, 2_000_003)).collect();
         works.push(columns());
         for mut work in works {

@@ -1,4 +1,4 @@
-//! The stand-ins for CUDA's driver and NCCL (examples/cuda_stand_in, examples/nccl_stand_in) as a loader finds them, and what they
+//! The stand-ins for CUDA's driver and NCCL (`examples/cuda_stand_in`, `examples/nccl_stand_in`) as a loader finds them, and what they
 //! tell of those who used them.
 //!
 //! A test starts a child process with `LD_LIBRARY_PATH` from [`stand_ins`] or with [`serve`], asks for failures with the TOML in
@@ -12,7 +12,7 @@ use std::process::Command;
 
 use super::super::place::TOPOSCOPE;
 
-/// TOML on top of the box's file, such as `cuda.p2p = false` or a `[[cuda.fail]]`; see examples/cuda_stand_in/described.rs.
+/// TOML on top of the box's file, such as `cuda.p2p = false` or a `[[cuda.fail]]`; see `examples/cuda_stand_in/described.rs`.
 pub const ALSO: &str = "TOPOSCOPE_STAND_IN_ALSO";
 /// The folder for what was called.
 pub const REPORT: &str = "TOPOSCOPE_STAND_IN_REPORT";
@@ -49,7 +49,9 @@ pub fn without(libraries: &[&str], functions: &[&str]) -> tempfile::TempDir {
             let wanted = [b"\0", function.as_bytes(), b"\0"].concat();
             let places: Vec<usize> =
                 bytes.windows(wanted.len()).enumerate().filter(|(_, window)| *window == wanted).map(|(at, _)| at).collect();
-            places.into_iter().for_each(|at| bytes[at + 1] = b'-');
+            for at in places {
+                bytes[at + 1] = b'-';
+            }
         }
         fs::write(folder.path().join(names[0]), bytes).unwrap();
         for name in &names[1..] {

@@ -23,6 +23,9 @@ pub enum CudaError {
     Refused { call: &'static str, code: u32, name: String },
     #[error("GPU {wanted} is not here: the CUDA driver sees {found}")]
     NoDevice { wanted: usize, found: usize },
+    /// a library over the driver, in its own words
+    #[error("{0}")]
+    Library(String),
     #[error("{length} bytes at {at} are outside of a buffer of {size} bytes")]
     Outside { at: usize, length: usize, size: usize },
 }

@@ -21,7 +21,7 @@ pub(super) const IN_PROGRESS: Code = 7;
 /// A byte, as `ncclDataType_t`.
 pub(super) const BYTE: ncclDataType_t = ncclDataType_t::ncclUint8;
 /// A CUDA stream; runtime and driver mean the same one.
-pub(super) type Stream = *mut c_void;
+pub type Stream = *mut c_void;
 
 /// The first members of `ncclConfig_t`, as of 2.14. Its size and version tell NCCL which members are there; all others keep their
 /// defaults, in every later version.

@@ -22,6 +22,10 @@ const LONGEST: usize = 4096;
 /// Longest description of a path.
 const MOST: usize = 120;
 
+/// Around the process's number in the file's name.
+const BEGIN: &str = "nccl-";
+const END: &str = ".log";
+
 static LOG: Mutex<Option<Log>> = Mutex::new(None);
 
 /// A rank's sight of its library's log.
@@ -43,7 +47,8 @@ pub fn ask(folder: &Path) {
     if ASKED.iter().map(|(name, _)| *name).chain([FILE]).any(|name| std::env::var_os(name).is_some()) {
         return;
     }
-    let path = folder.join(format!("nccl-{}.log", std::process::id()));
+    sweep_out(folder);
+    let path = folder.join(format!("{BEGIN}{}{END}", std::process::id()));
     for (name, value) in ASKED {
         // SAFETY: the process has one thread.
         #[allow(unsafe_code, reason = "the only way to tell NCCL")]
@@ -60,6 +65,17 @@ pub fn ask(folder: &Path) {
         Some(Log { path, file: None, read: 0, partial: Vec::new(), id: Vec::new(), group: Vec::new(), channels: Channels::default() });
 }
 
+/// Remove what processes of this host that are dead left behind.
+fn sweep_out(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|name| name.strip_prefix(BEGIN)?.strip_suffix(END)?.parse::<u32>().ok());
+        if pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// The variables that were set here and not by the person; they are no setting of the person's.
 pub fn asked() -> Vec<&'static str> {
     if lock().is_none() { Vec::new() } else { ASKED.iter().map(|(name, _)| *name).chain([FILE]).collect() }
@@ -71,6 +87,13 @@ pub(super) fn begin(id: &[u8], group: &[usize]) {
         log.look();
         log.channels = Channels::default();
         (log.id, log.group) = (id.to_vec(), group.to_vec());
+    }
+}
+
+/// The process ends: nobody needs its log any more.
+pub fn end() {
+    if let Some(log) = lock().take() {
+        let _ = std::fs::remove_file(log.path);
     }
 }
 
@@ -93,8 +116,6 @@ impl Log {
     fn look(&mut self) {
         if self.file.is_none() {
             let Ok(file) = File::open(&self.path) else { return };
-            // The library keeps it open; nobody else needs its name.
-            let _ = std::fs::remove_file(&self.path);
             self.file = Some(file);
         }
         let Some(file) = &self.file else { return };
@@ -227,7 +248,16 @@ mod tests {
     }
 
     #[test]
-    fn a_growing_file_is_read_by_whole_lines_and_its_name_is_removed() {
+    fn logs_of_dead_processes_are_removed_and_others_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = [format!("nccl-{}.log", std::process::id()), "nccl-4294967295.log".to_owned(), "nccl-notes.log".to_owned()];
+        names.iter().for_each(|name| std::fs::write(folder.path().join(name), "").unwrap());
+        sweep_out(folder.path());
+        assert_eq!(names.map(|name| folder.path().join(name).exists()), [true, false, true]);
+    }
+
+    #[test]
+    fn a_growing_file_is_read_by_whole_lines() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         let mut log = Log {
@@ -248,6 +278,6 @@ mod tests {
         say(&format!("a P2P/IPC\n{}\nh:1:1 [0] NCCL INFO Channel 00/1 : 1[1] -> 0[0] via SHM\n", "x".repeat(3 * PIECE)));
         log.look();
         assert_eq!((log.channels.via(0, 1).as_deref(), log.channels.via(1, 0).as_deref()), (Some("P2P/IPC"), Some("SHM")));
-        assert!(!path.exists() && log.partial.is_empty());
+        assert!(log.partial.is_empty());
     }
 }

@@ -5,6 +5,15 @@ mod comm;
 pub mod log;
 mod put;
 
-pub use api::{Api, Missing, NAMED_BY, api, version};
+/// A name for ranks to meet by, made by rank 0, if NCCL is there and, for `puts`, has them; else why not.
+pub fn name(puts: bool) -> Result<Vec<u8>, String> {
+    let api = api().map_err(|missing| missing.to_string())?;
+    if puts {
+        api.one_sided()?;
+    }
+    unique_id(api)
+}
+
+pub use api::{Api, Missing, NAMED_BY, Stream, api, version};
 pub use comm::{Communicator, ID_BYTES, Message, unique_id};
 pub use put::{Memory, Put};

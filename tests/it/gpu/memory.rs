@@ -1,0 +1,376 @@
+//! Buffers on GPUs under every pattern and every mover that copies, on threads and in MPI jobs, whose ranks are this program.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use toposcope::sample::{Memory, MoverKind, Pattern};
+use toposcope::transport::threads::Threads;
+use toposcope::transport::{End, Engine, Order, ProbeReport, Report, Setup, TransportError};
+
+use super::stand_in::{ALSO, Told, serve};
+use crate::engine::probes::{LANES, duplex, every, fan_in, fan_out, pair, relay, setup, whole};
+use crate::engine::{measured, of, told};
+use crate::place::{Place, until};
+
+/// What a child does with its engine.
+const SCENARIO: &str = "TOPOSCOPE_TEST_GPU";
+/// Where it tells what it has moved.
+const MOVED: &str = "TOPOSCOPE_TEST_MOVED";
+const RANKS: usize = 4;
+
+type Scenario = fn(Box<dyn Engine>);
+
+const SCENARIOS: [(&str, Scenario); 8] = [
+    ("every pattern", every_pattern),
+    ("staged", staged),
+    ("slow gates", slow_gates),
+    ("full", full),
+    ("one GPU fewer", fewer),
+    ("hang", hang),
+    ("sick", sick),
+    ("no mapping", no_mapping),
+];
+
+fn scenario() -> Option<(String, Scenario)> {
+    let name = std::env::var(SCENARIO).ok()?;
+    let (_, scenario) = SCENARIOS.into_iter().find(|(own, _)| *own == name).unwrap();
+    Some((name, scenario))
+}
+
+fn run(name: &str, scenario: Scenario, engine: Box<dyn Engine>) {
+    let good = catch_unwind(AssertUnwindSafe(|| scenario(engine))).is_ok();
+    let word = if good { "well" } else { "badly" };
+    std::io::stderr().write_all(format!("\n{name} ended {word}\n").as_bytes()).unwrap();
+}
+
+#[test]
+#[ignore = "the engine of a test's child"]
+fn threads() {
+    if let Some((name, scenario)) = scenario() {
+        run(&name, scenario, Box::new(Threads::start(RANKS).unwrap()));
+    }
+}
+
+#[cfg(feature = "mpi")]
+#[test]
+#[ignore = "one rank of a test's job"]
+fn rank() {
+    use toposcope::transport::mpi::{self, Role};
+    let Some((name, scenario)) = scenario() else { return };
+    match mpi::join(RANKS).unwrap() {
+        Role::Worker(worker) => _ = worker.serve(Vec::new),
+        Role::Root(engine) => run(&name, scenario, engine),
+    }
+}
+
+/// Run a scenario with stand-ins, TOML on top of the box's: what these tell, and what the child has moved.
+fn child(engine: &str, name: &str, also: &str) -> Option<(Told, BTreeMap<String, u64>)> {
+    let place = Place::new();
+    let (report, moved) = (place.folder().join("report"), place.folder().join("moved"));
+    std::fs::create_dir(&report).unwrap();
+    let own = std::env::current_exe().unwrap();
+    let test = format!("gpu::memory::{engine}");
+    let words = [test.as_str(), "--exact", "--ignored", "--nocapture", "--test-threads=1"];
+    #[cfg(feature = "mpi")]
+    let mut command = if engine == "rank" {
+        let mpi = crate::place::mpi::Mpi::own()?;
+        let mut command = place.command(mpi.launcher);
+        command.args(&mpi.words("4")[1..]);
+        command
+    } else {
+        place.command(&own)
+    };
+    #[cfg(not(feature = "mpi"))]
+    let mut command = place.command(&own);
+    command.args(words).env(SCENARIO, name).env(MOVED, &moved).env(ALSO, also);
+    let run = place.start(serve(&mut command, &report));
+    until(Duration::from_secs(240), name, || run.said(), || run.said().contains(&format!("{name} ended ")));
+    let said = run.said();
+    assert!(said.contains(&format!("{name} ended well")), "{said}");
+    drop(run.end(Duration::from_secs(20)));
+    let told = super::stand_in::told(&report, "cuda");
+    let moved = std::fs::read_to_string(&moved).unwrap_or_default();
+    let line = |line: &str| line.split_once(' ').map(|(way, bytes)| (way.to_owned(), bytes.parse().unwrap())).unwrap();
+    Some((told, moved.lines().map(line).collect()))
+}
+
+fn on_gpus(mover: MoverKind, arena: u64) -> Setup {
+    Setup { memory: Memory::Cuda, ..setup(mover, arena, LANES) }
+}
+
+/// Movers of an engine that copy on GPUs.
+fn copying(engine: &dyn Engine) -> Vec<MoverKind> {
+    let copies = |mover: &MoverKind| matches!(mover, MoverKind::Memcpy | MoverKind::CudaIpcPull | MoverKind::CudaIpcPush);
+    engine.movers().iter().copied().filter(copies).collect()
+}
+
+/// Bytes that a probe must have moved from GPU to GPU, its untimed windows included (`transport::timed`: four of short windows).
+fn bytes_of(order: &Order, report: &ProbeReport, sums: &mut BTreeMap<String, u64>) {
+    let window = u64::from(order.window);
+    let untimed = order.warmup.max(if order.probe.bytes * window <= 256 << 10 { 4 } else { 1 });
+    for (number, (from, to)) in order.probe.flows().into_iter().enumerate() {
+        let own = report.repeats.iter().filter(|repeat| repeat.flow as usize == number);
+        let messages: u64 = own.map(|repeat| repeat.messages).sum::<u64>() + u64::from(untimed - order.warmup) * window;
+        *sums.entry(format!("gpu{from}->gpu{to}")).or_default() += messages * order.probe.bytes;
+    }
+}
+
+fn tell_moved(sums: &BTreeMap<String, u64>) {
+    let text: String = sums.iter().map(|(way, bytes)| format!("{way} {bytes}\n")).collect();
+    std::fs::write(std::env::var(MOVED).unwrap(), text).unwrap();
+}
+
+/// Every pattern with every mover: right bytes, by the GPUs' clocks.
+fn every_pattern(mut engine: Box<dyn Engine>) {
+    let (mut id, mut sums) = (0, BTreeMap::new());
+    for mover in copying(engine.as_ref()) {
+        engine.prepare(&on_gpus(mover, 4 << 20)).unwrap();
+        for bytes in [1, 4096, 300_000] {
+            for mut order in every() {
+                id += 1;
+                (order.probe.id, order.probe.bytes) = (id, bytes);
+                let report = measured(engine.as_mut(), &order);
+                assert!(report.repeats.iter().all(|repeat| repeat.ack_seconds == 0.0), "by the host's clock: {report:?}");
+                bytes_of(&order, &report, &mut sums);
+            }
+        }
+        // More messages than wait behind a gate, and back to the host's memory.
+        let mut many = pair(Pattern::Peer, 0, 1);
+        id += 1;
+        (many.probe.id, many.probe.bytes, many.window) = (id, 100, 700);
+        let report = measured(engine.as_mut(), &many);
+        bytes_of(&many, &report, &mut sums);
+    }
+    let host = engine.movers()[0];
+    engine.prepare(&setup(host, 1 << 20, LANES)).unwrap();
+    id += 1;
+    let mut order = duplex(0, 1);
+    order.probe.id = id;
+    assert!(measured(engine.as_mut(), &order).repeats.iter().any(|repeat| repeat.ack_seconds > 0.0));
+    engine.finish();
+    tell_moved(&sums);
+}
+
+/// What was copied between GPUs is what the reports say, and nobody broke a rule.
+#[track_caller]
+fn right(name: &str, engine: &str, also: &str) -> Option<Told> {
+    let (told, moved) = child(engine, name, also)?;
+    assert_eq!(told.violations, [""; 0]);
+    let between: BTreeMap<String, u64> =
+        told.moved.iter().filter(|(way, _)| !way.contains("host")).map(|(way, tally)| (way.clone(), tally.bytes)).collect();
+    assert!(!moved.is_empty());
+    assert_eq!(between, moved);
+    Some(told)
+}
+
+#[test]
+fn threads_measure_every_pattern_on_gpus() {
+    right("every pattern", "threads", "").unwrap();
+}
+
+#[cfg(feature = "mpi")]
+#[test]
+fn processes_measure_every_pattern_on_gpus() {
+    let Some(told) = right("every pattern", "rank", "") else { return };
+    assert_eq!(told.processes, RANKS);
+    assert_eq!(told.calls("cuIpcOpenMemHandle_v2"), told.calls("cuIpcCloseMemHandle"));
+    assert!(told.calls("cuIpcOpenMemHandle_v2") >= 2 * 12, "each rank maps three others, once a mover");
+}
+
+/// One short probe.
+fn probe(id: u64, mut order: Order) -> Order {
+    (order.probe.id, order.probe.bytes, order.timeout) = (id, 100_000, 2.0);
+    order
+}
+
+fn lines(reports: &[Report]) -> Vec<&str> {
+    reports.iter().filter_map(|report| if let Report::Log { line, .. } = report { Some(line.as_str()) } else { None }).collect()
+}
+
+/// Run one probe, whatever comes of it.
+#[track_caller]
+fn end_of(engine: &mut dyn Engine, order: &Order) -> (End, Vec<Report>) {
+    engine.start(std::slice::from_ref(order)).unwrap();
+    let reports = told(engine, 1, |_| {});
+    (of(&reports, order.probe.id).unwrap().end.clone(), reports)
+}
+
+/// GPUs that do not reach each other: the driver stages, and it is said.
+fn staged(mut engine: Box<dyn Engine>) {
+    engine.prepare(&on_gpus(MoverKind::Memcpy, 1 << 20)).unwrap();
+    let order = probe(1, fan_in(0, &[1, 2, 3]));
+    engine.start(std::slice::from_ref(&order)).unwrap();
+    let reports = told(engine.as_mut(), 1, |_| {});
+    let report = of(&reports, 1).unwrap();
+    whole(&order, report);
+    let said = lines(&reports);
+    assert!(said.iter().any(|line| line.contains("1→0: GPU 1 cannot reach the memory of GPU 0") && line.contains("host")), "{said:?}");
+    let mut sums = BTreeMap::new();
+    bytes_of(&order, report, &mut sums);
+    engine.finish();
+    tell_moved(&sums);
+}
+
+#[test]
+fn copies_that_the_driver_stages_are_told() {
+    right("staged", "threads", "cuda.p2p = false").unwrap();
+}
+
+/// A driver whose streams do not wait by themselves.
+fn slow_gates(mut engine: Box<dyn Engine>) {
+    engine.prepare(&on_gpus(MoverKind::Memcpy, 1 << 20)).unwrap();
+    let mut sums = BTreeMap::new();
+    for (id, order) in [pair(Pattern::Peer, 0, 1), relay(&[0, 1, 2, 3], 1), pair(Pattern::Local, 2, 2)].into_iter().enumerate() {
+        let order = probe(id as u64, order);
+        let report = measured(engine.as_mut(), &order);
+        bytes_of(&order, &report, &mut sums);
+    }
+    engine.finish();
+    tell_moved(&sums);
+}
+
+#[test]
+fn gates_work_without_stream_waits() {
+    let told = right("slow gates", "threads", "cuda.wait_value = false").unwrap();
+    assert!(told.calls("cuLaunchHostFunc") > 0);
+}
+
+/// Buffers that do not fit are refused with the GPU and the bytes; those that do are measured then.
+fn full(mut engine: Box<dyn Engine>) {
+    for mover in copying(engine.as_ref()) {
+        let refused = engine.prepare(&on_gpus(mover, 32 << 20)).unwrap_err();
+        let TransportError::Memory { bytes, ref reason, .. } = refused else { panic!("{refused}") };
+        assert_eq!(bytes, (1 + LANES as u64) * (32 << 20));
+        assert!(reason.contains("GPU ") && reason.contains("64 MiB"), "{reason}");
+        engine.prepare(&on_gpus(mover, 1 << 20)).unwrap();
+        measured(engine.as_mut(), &probe(mover as u64, duplex(1, 2)));
+    }
+    engine.finish();
+}
+
+#[test]
+fn buffers_that_a_gpu_does_not_hold_are_refused_with_its_name() {
+    let (told, _) = child("threads", "full", "cuda.memory = 67108864").unwrap();
+    assert_eq!(told.violations, [""; 0]);
+    #[cfg(feature = "mpi")]
+    if let Some((told, _)) = child("rank", "full", "cuda.memory = 67108864") {
+        assert_eq!(told.violations, [""; 0]);
+    }
+}
+
+/// Three GPUs for four ranks.
+fn fewer(mut engine: Box<dyn Engine>) {
+    for mover in copying(engine.as_ref()) {
+        let refused = engine.prepare(&on_gpus(mover, 1 << 20)).unwrap_err();
+        assert!(matches!(refused, TransportError::Unready { rank: 3, .. }), "{refused}");
+        assert!(refused.to_string().contains('3'), "{refused}");
+    }
+    engine.finish();
+}
+
+#[test]
+fn a_host_with_fewer_gpus_than_ranks_is_refused() {
+    let (told, _) = child("threads", "one GPU fewer", "[[cuda.hidden]]\ngpus = \"3\"").unwrap();
+    assert_eq!(told.violations, [""; 0]);
+}
+
+/// A copy that never ends: that probe is out of time, others are measured, and the end is not waited for.
+fn hang(mut engine: Box<dyn Engine>) {
+    let mover = copying(engine.as_ref())[0];
+    engine.prepare(&on_gpus(mover, 1 << 20)).unwrap();
+    let mut hung = 0;
+    for id in 0..12 {
+        let order = match id % 4 {
+            0 => pair(Pattern::Peer, 0, 1),
+            1 => fan_in(2, &[0, 1, 3]),
+            2 => relay(&[0, 1, 2, 3], 1),
+            _ => fan_out(3, &[0, 1]),
+        };
+        match end_of(engine.as_mut(), &probe(id, order)).0 {
+            End::Complete => {}
+            End::Timeout(why) => {
+                assert!(why.contains("saw no completion within 2 s"), "{why}");
+                hung += 1;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(hung, 1);
+    let begun = Instant::now();
+    engine.finish();
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+}
+
+/// Only what was given up is left behind.
+fn left_behind(told: &Told) -> Vec<&String> {
+    told.violations.iter().filter(|violation| !violation.starts_with("leak: ")).collect()
+}
+
+#[test]
+fn a_copy_that_hangs_times_out_its_probe_alone() {
+    let also = "[[cuda.fail]]\ncall = \"cuMemcpyPeerAsync\"\nerror = \"hang\"\nafter = 60\ntimes = 1";
+    let (told, _) = child("threads", "hang", also).unwrap();
+    assert_eq!(left_behind(&told), [""; 0]);
+    #[cfg(feature = "mpi")]
+    {
+        let also = also.replace("cuMemcpyPeerAsync", "cuMemcpyDtoDAsync_v2") + "\nranks = \"1\"";
+        let Some((told, _)) = child("rank", "hang", &also) else { return };
+        assert_eq!(left_behind(&told), [""; 0]);
+    }
+}
+
+/// An error of the GPU's: the probe is waived with its name, and so is what needs that GPU from then on; the rest goes on.
+fn sick(mut engine: Box<dyn Engine>) {
+    engine.prepare(&on_gpus(MoverKind::Memcpy, 1 << 20)).unwrap();
+    let (end, _) = end_of(engine.as_mut(), &probe(1, pair(Pattern::Local, 1, 1)));
+    assert!(matches!(&end, End::Waived(why) if why.contains("CUDA_ERROR_ILLEGAL_ADDRESS") && why.contains("GPU 1")), "{end:?}");
+    let (end, _) = end_of(engine.as_mut(), &probe(2, duplex(1, 2)));
+    assert!(matches!(&end, End::Waived(_)), "{end:?}");
+    measured(engine.as_mut(), &probe(3, duplex(0, 2)));
+    measured(engine.as_mut(), &probe(4, fan_in(3, &[0, 2])));
+    engine.finish();
+}
+
+#[test]
+fn a_sick_gpu_waives_what_needs_it_and_the_rest_goes_on() {
+    let also = "[[cuda.fail]]\ncall = \"cuMemcpyDtoDAsync_v2\"\nerror = \"CUDA_ERROR_ILLEGAL_ADDRESS\"\nlate = true\nsticky = true";
+    child("threads", "sick", also).unwrap();
+}
+
+/// Processes that cannot map each other's memory: each pair is waived at once with the reason, and copies within a GPU go on.
+fn no_mapping(mut engine: Box<dyn Engine>) {
+    for (at, mover) in (0..).zip(copying(engine.as_ref())) {
+        engine.prepare(&on_gpus(mover, 1 << 20)).unwrap();
+        let begun = Instant::now();
+        for (number, order) in [pair(Pattern::Peer, 0, 1), fan_in(0, &[1, 2]), relay(&[0, 1, 2, 3], 1)].into_iter().enumerate() {
+            let mut order = probe(at * 10 + number as u64, order);
+            order.timeout = 60.0;
+            let (end, _) = end_of(engine.as_mut(), &order);
+            assert!(matches!(&end, End::Waived(_)), "{end:?}");
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+        measured(engine.as_mut(), &probe(at * 10 + 9, pair(Pattern::Local, 1, 1)));
+    }
+    engine.finish();
+}
+
+#[cfg(feature = "mpi")]
+#[test]
+fn memory_that_cannot_be_mapped_waives_its_pairs() {
+    child("rank", "no mapping", "cuda.p2p = false");
+}
+
+#[test]
+fn without_a_driver_gpus_are_refused_and_nothing_panics() {
+    let mut engine = Threads::start(1).unwrap();
+    // This process has no stand-in; a machine with a driver has nothing to refuse.
+    if toposcope::transport::cuda::driver::devices().is_ok() {
+        return;
+    }
+    let refused = engine.prepare(&on_gpus(MoverKind::Memcpy, 1 << 20)).unwrap_err().to_string();
+    assert!(refused.contains("no CUDA driver") && !refused.contains("--sizes"), "{refused}");
+    engine.prepare(&setup(MoverKind::Memcpy, 1 << 20, 1)).unwrap();
+    engine.finish();
+}
