@@ -44,7 +44,7 @@ pub(super) enum Mode {
     /// plans, run for real
     Plans(super::execute::Runs),
     /// benchmark scenarios, made for the ranks that there are
-    Scenarios(super::scenarios::Wanted),
+    Scenarios(Box<super::scenarios::Wanted>),
 }
 
 /// Start, whoever this process is.
@@ -194,7 +194,12 @@ fn root(
     fabric: Option<&Arc<Fabric>>,
     engine: impl FnOnce() -> Result<Box<dyn Engine>>,
 ) -> Result<u8> {
-    if let Mode::Headless { out: Some(out), .. } | Mode::Scenarios(super::scenarios::Wanted { out: Some(out), .. }) = mode {
+    let out = match mode {
+        Mode::Headless { out, .. } => out.as_deref(),
+        Mode::Scenarios(wanted) => wanted.out.as_deref(),
+        _ => None,
+    };
+    if let Some(out) = out {
         writable(out)?;
     }
     ask_for_paths();
