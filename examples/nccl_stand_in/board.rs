@@ -172,6 +172,15 @@ impl Board {
         unsafe { std::ptr::from_ref(to).cast_mut().write_volatile(value) };
     }
 
+    /// Read what its owner may write meanwhile.
+    ///
+    /// # Safety
+    /// `of` is in this board.
+    pub unsafe fn read<T: Copy>(of: &T) -> T {
+        // SAFETY: a word of memory shared by mappings.
+        unsafe { std::ptr::from_ref(of).read_volatile() }
+    }
+
     /// Come to a meeting; how many have come then.
     pub fn arrive(&self) {
         self.head().arrivals.fetch_add(1, Ordering::AcqRel);

@@ -35,7 +35,9 @@ pub enum Op {
         to: usize,
         from: usize,
         bytes: u64,
-        window: Handle,
+        /// number of the window, and where in its memory
+        window: usize,
+        handle: Handle,
         offset: u64,
     },
     Signal {
@@ -210,8 +212,12 @@ impl Task {
                 pair.taken.store(*turn + 1, Ordering::Release);
                 Ok(Step::Done)
             }
-            Op::Put { to, from, bytes, window, offset } => {
-                let target = self.map(window)? + *offset as usize;
+            Op::Put { to, from, bytes, window, handle, offset } => {
+                // SAFETY: a word of the board.
+                if unsafe { Board::read(&comm.board.rank(*to).windows[*window].size) } == 0 {
+                    LEDGER.violation(format!("rank {} put {bytes} bytes into a window that rank {to} has deregistered", comm.rank));
+                }
+                let target = self.map(handle)? + *offset as usize;
                 carry(&comm, (comm.rank, *from), (*to, target), *bytes);
                 comm.board.pair(comm.rank, *to).signals.fetch_add(1, Ordering::AcqRel);
                 Ok(Step::Done)

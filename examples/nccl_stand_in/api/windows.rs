@@ -127,6 +127,8 @@ pub extern "C" fn ncclCommWindowDeregister(of: usize, window: usize) -> Code {
             LEDGER.violation(format!("ncclCommWindowDeregister of {window:#x}, which is none"));
             return Err(INVALID_ARGUMENT);
         };
+        // SAFETY: this rank's own; puts that look at it meanwhile are told so.
+        unsafe { Board::write(&comm.board.rank(comm.rank).windows[number].size, 0) };
         if let Some([at, bytes]) = lock(&comm.windows)[number].take()
             && cuda::share(at).is_err()
         {
@@ -197,7 +199,7 @@ pub extern "C" fn ncclPutSignal(
         add(&comm, stream.addr(), || {
             comm.way(comm.rank, to);
             let offset = theirs.offset + offset as u64;
-            Ok(vec![Op::Put { to, from: from.expose_provenance(), bytes, window: theirs.handle, offset }])
+            Ok(vec![Op::Put { to, from: from.expose_provenance(), bytes, window: number, handle: theirs.handle, offset }])
         })
     })
 }
