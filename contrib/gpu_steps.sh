@@ -313,6 +313,8 @@ step_scenarios() {
     # shellcheck disable=SC2086 # words of the launcher, and of scenarios
     if ran "$1" $launch "$program" scenarios run $4 --memory cuda --gpus "$3" --session "$out/$1.session" --out "$out/$1.json"; then
         pass "every row complete and every byte right (tables in $1.out)"
+    elif grep -q 'on host memory only' "$out/$1.out"; then
+        skip "this toposcope runs plans on host memory only"
     else
         fail "$(why "$1")"
     fi

@@ -40,6 +40,14 @@ pub struct Model {
     pub memory_gib: u64,
     /// SM clock now and at most, MHz
     pub clock: [u32; 2],
+    /// MHz
+    pub memory_clock: u32,
+    /// milliwatts
+    pub power: u32,
+    /// °C
+    pub temperature: u32,
+    /// true if the driver keeps the GPUs awake
+    pub persistence: bool,
     /// generation and width, now and at most
     pub pcie: [u32; 2],
     pub pcie_most: [u32; 2],
@@ -63,6 +71,10 @@ impl Default for Model {
             architecture: NVML_DEVICE_ARCH_AMPERE,
             memory_gib: 1,
             clock: [210, 1410],
+            memory_clock: 1593,
+            power: 61_000,
+            temperature: 38,
+            persistence: true,
             pcie: [4, 16],
             pcie_most: [4, 16],
             pcie_speed: 0,
@@ -89,6 +101,9 @@ pub struct Gpu {
     pub throttled: u64,
     /// profiles of its instances; an empty list if MIG is on without any
     pub mig: Option<Vec<String>>,
+    /// °C, if not the model's
+    pub temperature: Option<u32>,
+    pub persistence: Option<bool>,
     /// generation and width now, if not the model's
     pub pcie: Option<[u32; 2]>,
 }

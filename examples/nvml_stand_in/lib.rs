@@ -12,6 +12,7 @@
 #![allow(clippy::missing_safety_doc, reason = "told once, above")]
 
 mod described;
+mod state;
 
 use std::ffi::{c_char, c_int, c_uint, c_ulong, c_ulonglong};
 use std::path::Path;
@@ -23,7 +24,7 @@ use nvml_wrapper_sys::bindings::field_id::{
     NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON,
 };
 use nvml_wrapper_sys::bindings::{
-    nvmlDevice_t, nvmlFieldValue_t, nvmlGpuFabricInfo_t, nvmlMemory_v2_t, nvmlPciInfo_t,
+    nvmlClockType_enum_NVML_CLOCK_MEM as MEMORY_CLOCK, nvmlDevice_t, nvmlFieldValue_t, nvmlGpuFabricInfo_t, nvmlMemory_v2_t, nvmlPciInfo_t,
     nvmlReturn_enum_NVML_ERROR_INSUFFICIENT_SIZE as SIZE, nvmlReturn_enum_NVML_ERROR_INVALID_ARGUMENT as INVALID,
     nvmlReturn_enum_NVML_ERROR_NOT_FOUND as NOT_FOUND, nvmlReturn_enum_NVML_ERROR_NOT_SUPPORTED as NOT_SUPPORTED,
     nvmlReturn_enum_NVML_ERROR_UNINITIALIZED as UNINITIALIZED, nvmlReturn_enum_NVML_ERROR_UNKNOWN as UNKNOWN,
@@ -227,6 +228,14 @@ pub unsafe extern "C" fn nvmlDeviceGetMemoryAffinity(
     of_device("nvmlDeviceGetMemoryAffinity", device, None, |_, gpu, _| unsafe { put_bits(set, words, |node| node == gpu.node) })
 }
 
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvmlDeviceGetClockInfo(device: nvmlDevice_t, clock: c_uint, value: *mut c_uint) -> nvmlReturn_t {
+    of_device("nvmlDeviceGetClockInfo", device, None, |described, _, _| {
+        let own = if clock == MEMORY_CLOCK { described.model.memory_clock } else { described.model.clock[0] };
+        unsafe { put(value, own) }
+    })
+}
+
 /// A call that answers with one number: its name and where the number is.
 macro_rules! number {
     ($($call:ident($($before:ident: $of:ty),*) -> $kind:ty = $tell:expr;)*) => {$(
@@ -240,7 +249,6 @@ macro_rules! number {
 }
 
 number! {
-    nvmlDeviceGetClockInfo(clock: c_uint) -> c_uint = |described, _| Ok(described.model.clock[0]);
     nvmlDeviceGetMaxClockInfo(clock: c_uint) -> c_uint = |described, _| Ok(described.model.clock[1]);
     nvmlDeviceGetCurrentClocksThrottleReasons() -> c_ulonglong = |_, gpu| Ok(gpu.throttled);
     nvmlDeviceGetCurrPcieLinkGeneration() -> c_uint = |described, gpu| Ok(gpu.pcie.unwrap_or(described.model.pcie)[0]);

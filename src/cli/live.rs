@@ -2,17 +2,17 @@
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
 use super::args::{EngineArg, Global, SweepArgs};
 use super::begin::Session;
+use super::progress::Progress;
 use super::recorder::Recorder;
 use super::{FINE, FOUND, WRONG, settings, summary};
 use crate::discover;
@@ -44,7 +44,7 @@ pub(super) enum Mode {
     /// plans, run for real
     Plans(super::execute::Runs),
     /// benchmark scenarios, made for the ranks that there are
-    Scenarios(super::scenarios::Wanted),
+    Scenarios(Box<super::scenarios::Wanted>),
 }
 
 /// Start, whoever this process is.
@@ -194,7 +194,12 @@ fn root(
     fabric: Option<&Arc<Fabric>>,
     engine: impl FnOnce() -> Result<Box<dyn Engine>>,
 ) -> Result<u8> {
-    if let Mode::Headless { out: Some(out), .. } | Mode::Scenarios(super::scenarios::Wanted { out: Some(out), .. }) = mode {
+    let out = match mode {
+        Mode::Headless { out, .. } => out.as_deref(),
+        Mode::Scenarios(wanted) => wanted.out.as_deref(),
+        _ => None,
+    };
+    if let Some(out) = out {
         writable(out)?;
     }
     ask_for_paths();
@@ -326,7 +331,7 @@ fn run(
         Ok(watchers) => watchers,
         Err(error) => return (Err(error), Some(engine)),
     };
-    let mut progress = matches!(mode, Mode::Headless { .. }).then(|| Progress::new(&house.stderr)).flatten();
+    let progress = matches!(mode, Mode::Headless { .. }).then(|| Progress::on(&house.stderr));
     let chatter = RefCell::new(house.chatter.as_mut());
     let mut conductor = Conductor::new(
         engine,
@@ -340,8 +345,9 @@ fn run(
             if ended {
                 super::watch::leave_calibration(&mut recorder);
             }
-            if let Some(progress) = &mut progress {
-                progress.show(recorder.model());
+            // Between probes, so never inside a timed region.
+            if let Some(progress) = &progress {
+                progress.show(|| so_far(recorder.model()));
             }
         },
         || chatter.borrow_mut().as_mut().map(|chatter| chatter.lines()).unwrap_or_default(),
@@ -378,9 +384,7 @@ fn run(
     };
     let blemished = conductor.blemished();
     let engine = conductor.into_engine();
-    if let Some(progress) = &mut progress {
-        progress.clear();
-    }
+    drop(progress);
     let mut recorder = recorder.borrow_mut();
     recorder.record(Event::Closed);
     recorder.alone();
@@ -435,34 +439,10 @@ fn finish(mode: &Mode, recorder: &Recorder, blemished: bool, told: Option<(Strin
     Ok(Done { code, text, untidy: lost || blemished, lost, complaint })
 }
 
-/// One line on a terminal that says how far a headless sweep is.
-struct Progress {
-    out: File,
-    last: Option<Instant>,
-}
-
-impl Progress {
-    const EVERY: Duration = Duration::from_millis(200);
-
-    /// Nothing in a pipe.
-    fn new(stderr: &File) -> Option<Self> {
-        let out = stderr.try_clone().ok().filter(IsTerminal::is_terminal)?;
-        Some(Self { out, last: None })
-    }
-
-    /// Called between probes, so never inside a timed region.
-    fn show(&mut self, model: &Model) {
-        let Some(sweep) = &model.sweep else { return };
-        if self.last.is_some_and(|last| last.elapsed() < Self::EVERY) {
-            return;
-        }
-        self.last = Some(Instant::now());
-        let left = sweep.seconds_left().map_or_else(|| "–".to_owned(), crate::units::format_duration);
-        let probe = sweep.probe().map(Probe::describe).unwrap_or_default();
-        let _ = write!(self.out, "\r\x1b[2K{:3.0} %  {left} left  {probe}", 100.0 * sweep.share());
-    }
-
-    fn clear(&mut self) {
-        let _ = write!(self.out, "\r\x1b[2K");
-    }
+/// How far a headless sweep is.
+fn so_far(model: &Model) -> Option<String> {
+    let sweep = model.sweep.as_ref()?;
+    let left = sweep.seconds_left().map_or_else(|| "–".to_owned(), crate::units::format_duration);
+    let probe = sweep.probe().map(Probe::describe).unwrap_or_default();
+    Some(format!("{:3.0} %  {left} left  {probe}", 100.0 * sweep.share()))
 }

@@ -21,6 +21,7 @@ mod look;
 mod plan;
 mod plans;
 mod prices;
+mod progress;
 mod recorder;
 mod replay;
 mod run_tests;

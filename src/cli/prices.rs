@@ -90,17 +90,25 @@ pub(super) fn load(wanted: &PriceArgs) -> Result<Priced> {
 fn calibrated(path: &Path) -> Result<Calibrated> {
     #[derive(Deserialize)]
     struct Kind {
+        format: Option<IgnoredAny>,
         fits: Option<IgnoredAny>,
         samples: Option<IgnoredAny>,
     }
     if !path.is_dir() {
-        let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        let bytes = fs::read(path).with_context(|| path.display().to_string())?;
+        let wrong = |what: &str| {
+            let expected = "the folder of a session, a calibration (sweep --out), or fits (fit --json)";
+            anyhow::anyhow!("{}: {what}: expected {expected}", path.display())
+        };
+        let Ok(text) = String::from_utf8(bytes) else { return Err(wrong("binary data")) };
         if !text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']) {
-            let what = if text.trim().is_empty() { "the file is empty" } else { "no JSON" };
-            bail!("{}: {what}: expected the folder of a session, a calibration (sweep --out), or fits (fit --json)", path.display());
+            return Err(wrong(if text.trim().is_empty() { "the file is empty" } else { "no JSON" }));
         }
-        let object = || serde_json::from_str::<Kind>(&text).is_ok_and(|kind| kind.fits.is_some() && kind.samples.is_none());
-        if text.trim_start().starts_with('[') || object() {
+        let kind = serde_json::from_str::<Kind>(&text);
+        if matches!(&kind, Ok(Kind { fits: None, samples: None, format: None })) {
+            return Err(wrong("an object without format, samples or fits"));
+        }
+        if text.trim_start().starts_with('[') || kind.is_ok_and(|kind| kind.fits.is_some() && kind.samples.is_none()) {
             let published = Published::read(&text).and_then(|published| published.prices());
             return published.with_context(|| path.display().to_string());
         }

@@ -171,7 +171,10 @@ pub fn fabric(text: &str) -> Result<Fabric> {
         let names: Vec<&str> = Fabric::names().collect();
         format!("--fabric: {text:?} is not one of {}, and no file that can be read", names.join(", "))
     })?;
-    Ok(Fabric::parse(&source, text)?)
+    if source.trim_start().starts_with(['{', '[']) {
+        bail!("--fabric: {text}: JSON: expected a fabric (TOML; see `toposcope fabrics`); what was measured goes with --calibration");
+    }
+    Fabric::parse(&source, text).context("--fabric")
 }
 
 /// How many threads to start: what `--ranks` says, or one a core.

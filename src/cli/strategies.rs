@@ -9,10 +9,11 @@ use serde_json::json;
 
 use super::discover::{Look, Page};
 use super::prices::{PriceArgs, Priced};
+use super::progress::Progress;
 use super::{FINE, FOUND, prices, print, settings};
 use crate::fabric::Fabric;
 use crate::plan::files;
-use crate::plan::strategy::{Ground, Held, Job, Ranking, rank};
+use crate::plan::strategy::{Ground, Held, Job, Ranking, rank_telling};
 use crate::topology::Level;
 use crate::units::{format_ranks, format_seconds, format_size, parse_ranks, parse_size, plain, plain_json};
 
@@ -64,7 +65,16 @@ pub(super) fn run(wanted: &StrategiesArgs) -> Result<u8> {
         bail!("--inside: it has prices of {} ranks, but {} engines are on one host", inside.prices.world(), engines.len());
     }
     let ground = Ground { prices: priced.prices.as_ref(), inside: inside.as_ref().map(|inside| inside.prices.as_ref()) };
-    let ranking = rank(&job, &ground, wanted.slices)?;
+    if let Some(out) = &wanted.out {
+        // Before what takes long, not after it.
+        let folder = if is_one_file(out) { out.parent().unwrap_or(out) } else { out };
+        if !folder.as_os_str().is_empty() {
+            fs::create_dir_all(folder).with_context(|| format!("--out {}", out.display()))?;
+        }
+    }
+    let progress = Progress::new();
+    let ranking = rank_telling(&job, &ground, wanted.slices, &mut |what| progress.show(|| Some(what.to_owned())))?;
+    drop(progress);
     let written = wanted.out.as_deref().map(|out| write(&ranking, out)).transpose()?.unwrap_or_default();
     let names = (priced.name, inside.map(|inside| inside.name));
     if wanted.json {
@@ -109,6 +119,11 @@ fn job(wanted: &StrategiesArgs, priced: &Priced) -> Result<Job> {
     })
 }
 
+/// The fastest alone is wanted.
+fn is_one_file(out: &Path) -> bool {
+    out.extension().is_some_and(|kind| kind == "json") && !out.is_dir()
+}
+
 /// Documents that can be replayed and executed.
 fn write(ranking: &Ranking, out: &Path) -> Result<Vec<PathBuf>> {
     let place = |path: &Path| format!("--out {}", path.display());
@@ -116,10 +131,9 @@ fn write(ranking: &Ranking, out: &Path) -> Result<Vec<PathBuf>> {
         fs::write(&path, files::write_traffic(traffic)).with_context(|| place(&path))?;
         Ok(path)
     };
-    if out.extension().is_some_and(|kind| kind == "json") && !out.is_dir() {
+    if is_one_file(out) {
         return ranking.rows.iter().take(1).map(|row| one(out.to_owned(), &row.traffic)).collect();
     }
-    fs::create_dir_all(out).with_context(|| place(out))?;
     ranking.rows.iter().map(|row| one(out.join(format!("{}.json", row.strategy.slug())), &row.traffic)).collect()
 }
 

@@ -106,6 +106,7 @@ pub fn with_topology(topology: Topology, pair: impl Fn(usize, usize) -> Option<G
         lost: Vec::new(),
         tests: Vec::new(),
         executed: Vec::new(),
+        gpus: Vec::new(),
         topology,
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::fit::Interval;
 use crate::fit::identify::{Evidence, Identified, Together, identify_all};
 use crate::sample::{EngineKind, Memory, MoverKind, Status};
-use crate::topology::{Efficiency, PathClass, PathLabel, Router, Topology, Units};
+use crate::topology::{Efficiency, GpuRange, PathClass, PathLabel, Router, Topology, Units};
 
 use super::Executed;
 use super::next::TestResult;
@@ -182,6 +182,8 @@ pub enum Selected {
 #[derive(Debug, Clone)]
 pub struct Measured {
     pub topology: Topology,
+    /// how the ranks' GPUs were doing between probes; of none where there are none
+    pub gpus: Vec<GpuRange>,
     pub units: Units,
     pub efficiency: Efficiency,
     /// routes of pairs on this topology

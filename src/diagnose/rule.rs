@@ -54,6 +54,7 @@ pub const RULES: &[Rule] = &[
     // What plans took that were run.
     executed::RULE,
     // How far the measurement itself can be trusted.
+    hardware::HELD,
     pairs::nominal::RULE,
     pairs::unsteady::RULE,
     pairs::line::RULE,

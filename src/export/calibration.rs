@@ -25,6 +25,15 @@ const COMPLETION: &str = "the receiver's: a repeat ends when its acknowledgement
      the root's own time: in fan_in from its release of the senders until the last byte of all is in its buffers, in fan_out until \
      the last acknowledgement, each with half a round trip a window taken off";
 
+/// Where a GPU's copies are timed.
+const COMPLETION_GPU: &str = "the GPU's: each window is enqueued whole behind a gate that is opened when the receiver is ready, and its time \
+     is that between two events on its stream, after the gate and after its last copy; a repeat is the sum of its windows, without the \
+     acknowledgements between them (ack_seconds 0). memcpy and cuda_ipc_push are timed by the sender's GPU, which copies, cuda_ipc_pull by \
+     the receiver's; nccl and nccl_put by both, of which the longer time counts. Transfers at the same time start on one word, of the fan's root or else \
+     of the lowest rank, each on a stream of its own and each timed from its own gate, but for \
+     nccl and nccl_put, where all that a rank sends and receives of a window is one group with one time; a relay's sample is the longer one of its sender's \
+     two transfers, and root_seconds is the longest of the root's. mpi_sendrecv and mpi_put on memory of GPUs are timed as on the host's";
+
 /// Hosts of the job, and what they are made of.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hosts {
@@ -165,7 +174,7 @@ pub fn calibration(model: &Model) -> Result<Calibration, ExportError> {
         arena: settings.arena_bytes(cache),
         timeout: settings.timeout,
         seed: settings.seed,
-        completion: COMPLETION.to_owned(),
+        completion: if settings.memory.is_host() { COMPLETION.to_owned() } else { format!("{COMPLETION_GPU}: {COMPLETION}") },
         topology: Hosts { hosts: topology.hosts().into_iter().map(str::to_owned).collect(), hardware: topology.hardware.clone() },
         samples,
     })

@@ -78,6 +78,7 @@ pub fn measured(model: &Model, efficiency: &Efficiency) -> Measured {
         lost: model.lost.iter().map(|(&rank, why)| (rank, why.clone())).collect(),
         tests: model.tests.clone(),
         executed: executed::executed(model),
+        gpus: model.gpus.values().cloned().collect(),
         topology,
     }
 }

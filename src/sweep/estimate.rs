@@ -255,7 +255,7 @@ mod tests {
         topology.hardware = vec![hardware("a", vec![gpu(0, 8 << 30), gpu(3, 1 << 30)]), hardware("b", vec![gpu(0, 0)])];
         let settings = SweepSettings { sizes: vec![1 << 20, 1 << 29], memory: Memory::Cuda, ..SweepSettings::default() };
         let told = estimate(&settings, &topology, |_| 1e9);
-        assert_eq!(told.does_not_fit(), Some(("the GPU of rank 0 on a", 1 << 30, 1 << 30)), "hosts have less, and it does not matter");
+        assert_eq!(told.does_not_fit(), Some(("the GPU of rank 1 on a", 1 << 30, 1 << 30)), "hosts have less, and it does not matter");
         (topology.ranks[0].gpu, topology.ranks[1].gpu) = (Some(0), Some(0));
         assert_eq!(estimate(&settings, &topology, |_| 1e9).tightest, Some(("GPU 0 of a".to_owned(), 2 << 30, 8 << 30)));
         (topology.ranks[0].gpu, topology.ranks[1].gpu) = (Some(1), Some(0));

@@ -108,8 +108,8 @@ impl GpuRange {
             told.push(format!("{name} {text} {unit}").trim_start().to_owned());
         }
         if let Some((least, most)) = self.pcie {
-            let of = if self.narrow > 0 { format!(" of {}", lanes(most)) } else { String::new() };
-            told.push(format!("PCIe {}{of}", lanes(least)));
+            let of = if self.narrow > 0 { format!(" of {most}") } else { String::new() };
+            told.push(format!("PCIe {least}{of}"));
         }
         if self.throttled > 0 {
             told.push(format!("throttled in {} of {} looks ({})", self.throttled, self.looks, self.reasons.join(", ")));
@@ -128,14 +128,6 @@ impl GpuRange {
             reasons: self.reasons.iter().take(REASONS).map(|reason| crate::units::plain(reason)).collect(),
             ..self.clone()
         })
-    }
-}
-
-/// `Gen5 x16`
-fn lanes(lanes: Lanes) -> String {
-    match lanes.generation() {
-        Some(generation) => format!("Gen{generation} x{}", lanes.width),
-        None => format!("{} GT/s x{}", lanes.speed, lanes.width),
     }
 }
 

@@ -115,8 +115,7 @@ impl<E: Together> Agent<E> {
     pub fn prepare(&mut self, setup: &Setup) -> Option<Unready> {
         self.buffers = setup.buffers;
         if cfg!(not(feature = "cuda")) && !setup.memory.is_host() {
-            let reason = "this build measures no memory of GPUs; build it with the feature cuda, which is on by default".to_owned();
-            return Some(Unready { reason, memory: false });
+            return Some(without_gpus());
         }
         // First: memory comes from the node of the core that touches it.
         if !setup.cores.is_empty()
@@ -144,6 +143,9 @@ impl<E: Together> Agent<E> {
 impl<E: Together + Carrier> Agent<E> {
     /// Get ready for a work; collective. The reason why not.
     pub fn load(&mut self, part: Part, mover: MoverKind) -> Option<Unready> {
+        if cfg!(not(feature = "cuda")) && !part.lies.memory.is_host() {
+            return Some(without_gpus());
+        }
         self.part = part;
         // Probes' buffers first: both may not fit.
         let setup = Setup::host(MoverKind::Memcpy, self.buffers, 0, 0, 0);
@@ -160,6 +162,11 @@ impl<E: Together + Carrier> Agent<E> {
         let part = std::mem::take(&mut self.part);
         work::run(&mut self.endpoint, &part, order)
     }
+}
+
+fn without_gpus() -> Unready {
+    let reason = "this build measures no memory of GPUs; build it with the feature cuda, which is on by default".to_owned();
+    Unready { reason, memory: false }
 }
 
 /// Rank and bytes are told by the engine.

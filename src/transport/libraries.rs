@@ -1,7 +1,7 @@
 //! CUDA's driver, NCCL and NVML, as far as they can be loaded here. Absent is a fact, not an error.
 
 use crate::discover::Machine;
-use crate::topology::Hardware;
+use crate::topology::{CudaDevice, Hardware};
 
 /// What loading a library came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,28 +16,61 @@ pub enum Library {
     NotBuilt,
 }
 
-/// The CUDA driver: its version and the number of devices that it sees.
+/// The CUDA driver: its version and the GPUs that it shows.
 #[cfg(feature = "cuda")]
 pub fn cuda_driver() -> Library {
-    use cudarc::driver::{result, sys};
-    // SAFETY: loads libcuda and runs its initialisers, which is what is asked for. Asked first, since the calls below
-    // panic without the library.
-    #[allow(unsafe_code, reason = "loading a library runs its code")]
-    let present = unsafe { sys::is_culib_present() };
-    if !present {
-        return Library::Absent;
+    use super::cuda::driver::{CudaError, Missing, devices, version};
+    let told = version().and_then(|version| Ok((version, devices()?)));
+    match told {
+        Ok(((major, minor), devices)) => {
+            // Names with their number, in the order of the first of each.
+            let mut names: Vec<(String, usize)> = Vec::new();
+            for device in devices {
+                match names.iter_mut().find(|(known, _)| *known == device.name) {
+                    Some((_, number)) => *number += 1,
+                    None => names.push((device.name, 1)),
+                }
+            }
+            let names: Vec<String> = names.into_iter().map(|(name, number)| format!("{number} x {name}")).collect();
+            let names = if names.is_empty() { "no GPU".to_owned() } else { names.join(", ") };
+            Library::Present(format!("CUDA {major}.{minor}, {names}"))
+        }
+        Err(CudaError::Missing(Missing::Library)) => Library::Absent,
+        Err(error) => Library::Broken(error.to_string()),
     }
-    if let Err(error) = result::init() {
-        return Library::Broken(format!("cuInit: {error:?}"));
-    }
-    let mut version = 0;
-    // SAFETY: writes one int to the place given.
-    #[allow(unsafe_code, reason = "cudarc has no safe call for the version")]
-    let got = unsafe { sys::cuDriverGetVersion(&raw mut version) };
-    match (got.result(), result::device::get_count()) {
-        (Ok(()), Ok(count)) => Library::Present(format!("CUDA {}.{}, {count} device(s)", version / 1000, version % 1000 / 10)),
-        (Err(error), _) | (_, Err(error)) => Library::Broken(format!("{error:?}")),
-    }
+}
+
+/// The GPUs that CUDA shows to this process, in its order, or why there is none to ask.
+#[cfg(feature = "cuda")]
+pub fn cuda_devices() -> Result<Vec<CudaDevice>, String> {
+    let seen = super::cuda::driver::devices().map_err(|error| error.to_string())?;
+    let one = |device: super::cuda::driver::Device| CudaDevice {
+        number: device.ordinal,
+        name: device.name,
+        address: device.address.parse().ok(),
+        uuid: Some(device.uuid),
+        memory: device.memory,
+    };
+    Ok(seen.into_iter().map(one).collect())
+}
+
+/// Whether one GPU's engines can read and write another one's memory directly, by CUDA's numbers.
+#[cfg(feature = "cuda")]
+pub fn reaches(from: usize, to: usize) -> Result<bool, String> {
+    super::cuda::driver::reaches(from, to).map_err(|error| error.to_string())
+}
+
+#[cfg(not(feature = "cuda"))]
+const NOT_BUILT: &str = "this build has no CUDA: cargo build --release --features cuda";
+
+#[cfg(not(feature = "cuda"))]
+pub fn cuda_devices() -> Result<Vec<CudaDevice>, String> {
+    Err(NOT_BUILT.to_owned())
+}
+
+#[cfg(not(feature = "cuda"))]
+pub fn reaches(_: usize, _: usize) -> Result<bool, String> {
+    Err(NOT_BUILT.to_owned())
 }
 
 /// NCCL: its version, and what it lacks of what movers need.

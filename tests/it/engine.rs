@@ -3,7 +3,7 @@
 pub mod probes;
 #[cfg(feature = "mpi")]
 mod ranks;
-mod works;
+pub mod works;
 
 use std::time::{Duration, Instant};
 

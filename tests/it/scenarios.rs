@@ -178,7 +178,7 @@ fn on_the_described_two_hosts_of_h20_staged_syncs_come_in_the_published_order_an
 fn what_cannot_be_run_is_told_before_anything_is() {
     for (words, expected) in [
         ("fan", "\"fan\" is no scenario"),
-        ("peer --ranks 2 --methods mpi_put", "--methods: mpi_put: these ranks have memcpy"),
+        ("peer --ranks 2 --methods mpi_put", "--methods: mpi_put: of memory host these ranks have memcpy"),
         ("peer --ranks 2 --hosts 0/0", "rank 0 is in two sets"),
         ("peer --ranks 2 --sizes 4q", "--sizes"),
         ("peer --engine threads --ranks 9 --fabric h20-8 --sizes 4KiB", "prices of 8 ranks, and there are 9"),

@@ -108,6 +108,17 @@ fn with_windows_the_sharded_plan_comes_first_and_takes_what_was_measured() {
 
 /// What would change a ranking does change it there, and not before.
 #[test]
+fn nothing_is_passed_on_to_one_engine() {
+    let machine = shipped("h20-2x8");
+    let job = Job { trainers: vec![0], engines: vec![8], ..weight_sync(Some(8 * MIB)) };
+    let ranking = rank(&job, &Ground { prices: &*machine, inside: None }, None).unwrap();
+    assert_eq!(ranking.rows[0].strategy, Strategy::Direct);
+    assert!(ranking.rows.iter().all(|row| row.strategy.slices().is_none()));
+    let sliced: Vec<&str> = ranking.refused.iter().filter(|(_, why)| why.starts_with("one engine")).map(|(name, _)| &name[..]).collect();
+    assert_eq!(sliced.len(), 4, "{:?}", ranking.refused);
+}
+
+#[test]
 fn the_change_that_is_told_changes_the_ranking() {
     let (fabric, inside) = (shipped("h20-2x8"), shipped("h20-8"));
     let ground = Ground { prices: &*fabric, inside: Some(&*inside) };

@@ -34,8 +34,78 @@ pub(super) fn nvml(_: &Here) -> Found {
     Found::not(State::Skipped, "this build does not look for it", "cargo build --release --features nvml")
 }
 
-pub(super) fn cuda(_: &Here) -> Found {
-    told(libraries::cuda_driver(), "the loader finds no libcuda.so", "install NVIDIA's driver; in a container, start it with --gpus all")
+pub(super) fn cuda(here: &Here) -> Found {
+    let library = libraries::cuda_driver();
+    let visible = here.var("CUDA_VISIBLE_DEVICES").map(|visible| format!(" with CUDA_VISIBLE_DEVICES={visible}")).unwrap_or_default();
+    if let Library::Present(fact) = &library
+        && libraries::cuda_devices().is_ok_and(|devices| devices.is_empty())
+    {
+        return Found::not(
+            State::Absent,
+            format!("{fact}, and it shows no GPU{visible}"),
+            "unset CUDA_VISIBLE_DEVICES; look at nvidia-smi",
+        );
+    }
+    let found = told(library, "the loader finds no libcuda.so.1", "install NVIDIA's driver; in a container, start it with --gpus all");
+    Found { fact: format!("{}{visible}", found.fact), ..found }
+}
+
+/// Whether GPUs reach each other's memory.
+pub(super) fn peers(_: &Here) -> Found {
+    let devices = match libraries::cuda_devices() {
+        Ok(devices) => devices,
+        Err(why) => return Found::not(State::Skipped, "no GPUs to ask about", why),
+    };
+    let pairs: Vec<(usize, usize)> =
+        (0..devices.len()).flat_map(|a| (0..devices.len()).map(move |b| (a, b))).filter(|(a, b)| a != b).collect();
+    if pairs.is_empty() {
+        return Found::ok(format!("{} GPU, nobody to reach", devices.len()));
+    }
+    let shut: Vec<&(usize, usize)> = pairs.iter().filter(|(a, b)| libraries::reaches(*a, *b) != Ok(true)).collect();
+    let Some((a, b)) = shut.first() else { return Found::ok(format!("each of {} GPUs reaches each other", devices.len())) };
+    Found::not(
+        State::Warn,
+        format!(
+            "{} of {} pairs of GPUs, such as {a}→{b}, do not reach each other's memory: copies go through the host's",
+            shut.len(),
+            pairs.len()
+        ),
+        "look at nvidia-smi topo -p2p r; an IOMMU, ACS or a chipset may be in the way (toposcope discover tells)",
+    )
+}
+
+#[cfg(feature = "nvml")]
+pub(super) fn persistence(_: &Here) -> Found {
+    const FIX: &str = "nvidia-smi -pm 1, or start nvidia-persistenced: GPUs that sleep take a second to start, and their clocks to rise";
+    match crate::discover::nvml::Looks::open().and_then(|looks| looks.persistence()) {
+        None => Found::not(State::Skipped, "nobody tells whether GPUs are kept awake", "it needs NVML and a GPU; see above"),
+        Some(words) if words == "on" => Found::ok("GPUs are kept awake"),
+        Some(words) => Found::not(State::Warn, format!("keeping GPUs awake is {words}"), FIX),
+    }
+}
+
+#[cfg(not(feature = "nvml"))]
+pub(super) fn persistence(_: &Here) -> Found {
+    Found::not(State::Skipped, "this build does not look for it", "cargo build --release --features nvml")
+}
+
+/// Whether Open MPI moves the memory of GPUs, as it says of itself; others do not tell.
+pub(super) fn mpi(here: &Here) -> Found {
+    const OTHERS: &str = "move GPU memory by NCCL or by windows instead (--mover nccl, cuda_ipc_pull, cuda_ipc_push)";
+    let Some(path) = here.program("ompi_info") else {
+        return Found::not(State::Skipped, "no ompi_info on PATH to ask", format!("only Open MPI tells; {OTHERS}"));
+    };
+    let output = std::process::Command::new(path).args(["--parsable", "--all"]).stdin(std::process::Stdio::null()).output();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let built =
+        text.lines().find_map(|line| line.split_once("mpi_built_with_cuda_support:value:")).map(|(_, value)| value.trim() == "true");
+    match built {
+        Some(true) => Found::ok("Open MPI was built with CUDA"),
+        Some(false) => {
+            Found::not(State::Absent, "Open MPI was built without CUDA", format!("build it with --with-cuda, best over UCX; or {OTHERS}"))
+        }
+        None => Found::not(State::Warn, "ompi_info does not tell whether Open MPI was built with CUDA", OTHERS),
+    }
 }
 
 pub(super) fn nccl(here: &Here) -> Found {
@@ -68,6 +138,24 @@ fn told(library: Library, absent: &str, fix: &str) -> Found {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn open_mpi_says_whether_it_moves_gpu_memory() {
+        use std::os::unix::fs::PermissionsExt;
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("ompi_info");
+        let found = |answer: &str| {
+            let line = "mca:mpi:base:param:mpi_built_with_cuda_support:value:";
+            std::fs::write(&path, format!("#!/bin/sh\necho package:x\necho {line}{answer}\n")).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+            mpi(&Here::at(root.path(), [("PATH", root.path().to_str().unwrap())]))
+        };
+        assert_eq!(found("true").state, State::Ok);
+        let without = found("false");
+        assert!(without.state == State::Absent && without.fix.unwrap().contains("--mover nccl"));
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(mpi(&Here::at(root.path(), [("PATH", root.path().to_str().unwrap())])).state, State::Skipped);
+    }
 
     #[test]
     fn a_library_of_a_python_environment_is_told_with_the_way_to_use_it() {

@@ -71,7 +71,7 @@ struct Check {
 }
 
 /// Every check, in the order of the table.
-const CHECKS: [Check; 20] = [
+const CHECKS: [Check; 23] = [
     Check { id: "build", title: "this build", run: build::features },
     Check { id: "mpi", title: "MPI ranks", run: build::mpi },
     Check { id: "mpirun", title: "mpirun", run: |here| build::launcher(here, "mpirun") },
@@ -80,7 +80,10 @@ const CHECKS: [Check; 20] = [
     Check { id: "libclang", title: "libclang", run: build::libclang },
     Check { id: "nvml", title: "NVML", run: gpu::nvml },
     Check { id: "cuda", title: "CUDA driver", run: gpu::cuda },
+    Check { id: "peers", title: "peer access", run: gpu::peers },
+    Check { id: "persistence", title: "persistence", run: gpu::persistence },
     Check { id: "nccl", title: "NCCL", run: gpu::nccl },
+    Check { id: "cuda_mpi", title: "MPI on GPUs", run: gpu::mpi },
     Check { id: "terminal", title: "terminal", run: machine::terminal },
     Check { id: "colours", title: "colours", run: machine::colours },
     Check { id: "cores", title: "cores", run: machine::cores },

@@ -67,7 +67,7 @@ pub struct BuildArgs {
                 [{\"logical_origin\": [0, 0], \"shape\": [4, 8], \"source_location\": 0}, ..], ..]}, a location or parts each"
     )]
     pub requests: Option<PathBuf>,
-    /// Plan to write: as the reference stores it for one map without a name, a batch of plans otherwise
+    /// Plan to write: as the reference stores it for one map without a name and endpoints, a batch of plans otherwise
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Print JSON
@@ -106,7 +106,7 @@ pub(super) fn run(wanted: &BuildArgs) -> Result<u8> {
     if wanted.requests.is_some() || calibrated.is_some() {
         let requests = build::requests(&target.maps, &source.maps, &settings).with_context(between)?;
         if let Some(path) = &wanted.requests {
-            write(path, &(build::write_requests(&requests) + "\n"))?;
+            write(path, &(build::write_requests(&requests) + "\n")).context("--requests")?;
         }
         if let Some(Err(what)) = calibrated.map(|policy| policy.check(&requests)) {
             bail!("--policy calibrated: {what}");
@@ -114,7 +114,7 @@ pub(super) fn run(wanted: &BuildArgs) -> Result<u8> {
     }
     let made = build::plans(&target.maps, &source.maps, &settings).with_context(between)?;
     if let Some(path) = &wanted.out {
-        write(path, &document(&made, &settings, endpoints.as_ref()))?;
+        write(path, &document(&made, &settings, endpoints.as_ref())).context("--out")?;
     }
     if wanted.json {
         print(&told(&made));
@@ -177,7 +177,8 @@ fn element_sizes(given: &[String], layouts: [&Layout; 2]) -> Result<ElementSizes
 
 /// The plan as a file.
 fn document(made: &Made, settings: &Settings, endpoints: Option<&Endpoints>) -> String {
-    if let [(name, plan, _)] = &made[..]
+    // A plan as the reference stores it has no endpoints.
+    if let ([(name, plan, _)], None) = (&made[..], endpoints)
         && name.is_empty()
     {
         return files::write_plan(plan);

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 
 use super::super::settings;
-use crate::sample::MoverKind;
+use crate::sample::{Memory, MoverKind};
 use crate::units::{format_size, plain};
 
 /// A column of the tables.
@@ -67,17 +67,20 @@ pub(super) fn parse(text: &str) -> Result<Vec<Typed>> {
     Ok(typed)
 }
 
-/// The methods of a run: those that were typed, or each mover of the engine as it is usually used; staged ones first.
-pub(super) fn chosen(typed: Option<&[Typed]>, movers: &[MoverKind], message: u64) -> Result<Vec<Method>> {
+/// The methods of a run: those that were typed, or each mover of the engine for that memory as it is usually used; staged ones first.
+/// MPI need not be able to move the memory of GPUs, so there it is one only where it is typed.
+pub(super) fn chosen(typed: Option<&[Typed]>, movers: &[MoverKind], memory: Memory, message: u64) -> Result<Vec<Method>> {
+    let movers: Vec<MoverKind> = movers.iter().copied().filter(|mover| mover.moves(memory)).collect();
     let method = |typed: &Typed| Method { mover: typed.mover, message: typed.staged.unwrap_or(is_staged(typed.mover)).then_some(message) };
     let Some(typed) = typed else {
-        let mut all: Vec<Method> = movers.iter().map(|&mover| method(&Typed { mover, staged: None })).collect();
+        let usual = |mover: &MoverKind| memory.is_host() || !matches!(mover, MoverKind::MpiSendrecv | MoverKind::MpiPut);
+        let mut all: Vec<Method> = movers.into_iter().filter(usual).map(|mover| method(&Typed { mover, staged: None })).collect();
         all.sort_by_key(|method| method.message.is_none());
         return Ok(all);
     };
     if let Some(strange) = typed.iter().find(|typed| !movers.contains(&typed.mover)) {
         let names: Vec<_> = movers.iter().map(|mover| mover.name()).collect();
-        bail!("--methods: {}: these ranks have {}", strange.mover.name(), names.join(", "));
+        bail!("--methods: {}: of memory {} these ranks have {}", strange.mover.name(), memory.name(), names.join(", "));
     }
     Ok(typed.iter().map(method).collect())
 }
@@ -99,24 +102,29 @@ mod tests {
         let movers = [MoverKind::MpiPut, MoverKind::MpiSendrecv];
         let names = |typed: Option<&str>| {
             let typed = typed.map(|text| parse(text).unwrap());
-            chosen(typed.as_deref(), &movers, 8 * MIB).unwrap().into_iter().map(Method::name).collect::<Vec<_>>()
+            chosen(typed.as_deref(), &movers, Memory::Host, 8 * MIB).unwrap().into_iter().map(Method::name).collect::<Vec<_>>()
         };
         assert_eq!(names(None), ["mpi_sendrecv", "mpi_put"], "staged first");
         assert_eq!(names(Some("mpi_put,mpi_put:staged, mpi_sendrecv:window")), ["mpi_put", "mpi_put:staged", "mpi_sendrecv:window"]);
-        let memcpy = chosen(None, &[MoverKind::Memcpy], 8 * MIB).unwrap();
+        let memcpy = chosen(None, &[MoverKind::Memcpy, MoverKind::Nccl], Memory::Host, 8 * MIB).unwrap();
         assert_eq!(memcpy, [Method { mover: MoverKind::Memcpy, message: None }]);
         assert_eq!(staged(&memcpy, MIB), [Method { mover: MoverKind::Memcpy, message: Some(MIB) }]);
-        assert_eq!(staged(&chosen(None, &movers, MIB).unwrap(), MIB).len(), 1);
+        assert_eq!(staged(&chosen(None, &movers, Memory::Host, MIB).unwrap(), MIB).len(), 1);
+        let cuda = chosen(None, crate::sample::MPI_MOVERS, Memory::Cuda, MIB).unwrap();
+        let names: Vec<_> = cuda.into_iter().map(Method::name).collect();
+        assert_eq!(names, ["nccl", "cuda_ipc_pull", "cuda_ipc_push", "nccl_put"]);
     }
 
     #[test]
     fn what_is_no_method_here_is_told_with_those_that_are() {
         let refused = |text: &str| {
-            let typed = parse(text).and_then(|typed| chosen(Some(&typed), &[MoverKind::MpiPut], 1));
+            let movers = [MoverKind::MpiPut, MoverKind::Nccl];
+            let typed = parse(text).and_then(|typed| chosen(Some(&typed), &movers, Memory::Host, 1));
             typed.unwrap_err().to_string()
         };
         assert!(refused("mpi_send").contains("--methods") && refused("mpi_send").contains("mpi_sendrecv"));
         assert!(refused("mpi_put:fast").contains("staged or window"));
-        assert_eq!(refused("memcpy"), "--methods: memcpy: these ranks have mpi_put");
+        assert_eq!(refused("memcpy"), "--methods: memcpy: of memory host these ranks have mpi_put");
+        assert!(refused("nccl").contains("nccl: of memory host"));
     }
 }

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::args::{EngineArg, Global, SweepArgs};
+use super::args::{EngineArg, Global, MemoryArgs, SweepArgs};
 use super::discover::{Look, Page};
 use super::prices::PriceArgs;
 use super::{FINE, live, print};
@@ -77,6 +77,8 @@ pub struct RunArgs {
     /// Take these sets of ranks as hosts, such as 0-3/4-7: runs inside one host what goes across two
     #[arg(long, value_name = "SETS")]
     pub hosts: Option<String>,
+    #[command(flatten)]
+    pub buffer: MemoryArgs,
     /// Who the ranks are (default: mpi under an MPI launcher, sim with --fabric, else threads)
     #[arg(long, value_enum)]
     pub engine: Option<EngineArg>,
@@ -133,12 +135,13 @@ pub(super) fn run(global: &Global, args: &ScenariosArgs, job: Option<Job>) -> Re
         group: args.group.clone(),
         // Of other engines it only predicts.
         fabric: args.fabric.clone().filter(|_| simulates),
+        buffer: args.buffer.clone(),
         timeout: args.timeout.clone(),
         repeats: Some(args.repeats),
         warmup: Some(args.warmup),
         ..SweepArgs::default()
     };
-    live::start(global, &sweep, &live::Mode::Scenarios(wanted), job)
+    live::start(global, &sweep, &live::Mode::Scenarios(Box::new(wanted)), job)
 }
 
 fn wanted(args: &RunArgs) -> Result<Wanted> {
@@ -150,8 +153,8 @@ fn wanted(args: &RunArgs) -> Result<Wanted> {
     if args.repeats == 0 {
         bail!("--repeats: 0; at least one timed run");
     }
-    let priced = args.calibration.is_some() || args.fabric.is_some();
-    let prices = priced.then(|| PriceArgs {
+    let named_prices = args.calibration.is_some() || args.fabric.is_some();
+    let prices = named_prices.then(|| PriceArgs {
         calibration: args.calibration.clone(),
         fabric: args.fabric.clone(),
         group: args.group.clone().filter(|_| args.calibration.is_some()),

@@ -65,7 +65,7 @@ impl Bench<'_, '_> {
             (header.topology.clone(), header.engine.name(), recorder.folder().display().to_string())
         };
         let ground = ground(wanted, &topology)?;
-        let methods = method::chosen(wanted.methods.as_deref(), self.movers, wanted.message)?;
+        let methods = method::chosen(wanted.methods.as_deref(), self.movers, like.memory, wanted.message)?;
         let mut report = Report {
             engine,
             session,
@@ -137,14 +137,13 @@ impl Bench<'_, '_> {
         let (mut foreseen, mut bytes) = (Vec::new(), Vec::new());
         for plan in &plans {
             let name = if plan.part.is_empty() { row.clone() } else { format!("{row}, {}", plan.part) };
-            match self.plan(name, plan, priced, repeats, &SweepSettings { mover: method.mover, ..like.clone() }, &mut cell) {
+            match self.plan(&name, plan, priced, repeats, &SweepSettings { mover: method.mover, ..like.clone() }, &mut cell) {
                 Ok(Some(seconds)) => {
                     foreseen.push(seconds);
                     bytes.push(plan.bytes);
                 }
-                Ok(None) => {}
                 Err(why) if cell.failed.is_empty() => cell.failed = why,
-                Err(_) => {}
+                Ok(None) | Err(_) => {}
             }
         }
         cell.figure = case.figure(&cell.bytes, &cell.seconds);
@@ -155,14 +154,14 @@ impl Bench<'_, '_> {
     /// Run one plan, and add what came of it to its cell. What was foreseen for it, seconds.
     fn plan(
         &mut self,
-        name: String,
+        name: &str,
         plan: &Plan,
         priced: Option<&Priced>,
         repeats: u32,
         like: &SweepSettings,
         cell: &mut Cell,
     ) -> Result<Option<f64>, String> {
-        let traffic = Traffic { name: name.clone(), ..plan.transfers.traffic().map_err(|error| error.to_string())? };
+        let traffic = Traffic { name: name.to_owned(), ..plan.transfers.traffic().map_err(|error| error.to_string())? };
         let foreseen = priced.map(|priced| foresee(priced, traffic.clone()));
         let (foreseen, doubts) = match foreseen {
             Some(Ok((foreseen, doubts))) => (Some(foreseen), doubts),
@@ -175,7 +174,7 @@ impl Bench<'_, '_> {
         self.recorder.borrow_mut().record(Event::PlanLoaded { traffic });
         self.foreseen.borrow_mut().clone_from(&foreseen);
         let before = self.recorder.borrow().model().executions.len();
-        self.conductor.execute(&name, &plan.transfers, repeats, like);
+        self.conductor.execute(name, &plan.transfers, repeats, like);
         let recorder = self.recorder.borrow();
         let Some(execution) = recorder.model().executions.get(before) else { return Err("nothing was told of the run".to_owned()) };
         if let Some(median) = execution.median() {
@@ -201,13 +200,13 @@ fn foresee(priced: &Priced, traffic: Traffic) -> Result<(Foreseen, Vec<String>),
 
 /// Prices as a method's mover would need them.
 fn priced(wanted: &Wanted, method: Method, world: usize) -> Result<Option<Priced>> {
-    let Some(prices) = &wanted.prices else { return Ok(None) };
-    let mover = (prices.calibration.is_some()).then(|| method.mover.name().to_owned());
-    let PriceArgs { calibration, fabric, group, .. } = prices;
+    let Some(named) = &wanted.prices else { return Ok(None) };
+    let mover = (named.calibration.is_some()).then(|| method.mover.name().to_owned());
+    let PriceArgs { calibration, fabric, group, .. } = named;
     let own = PriceArgs { calibration: calibration.clone(), fabric: fabric.clone(), group: group.clone(), mover, ..PriceArgs::default() };
     let priced = prices::load(&own)?;
     if priced.ranks().len() < world {
-        let what = if prices.fabric.is_some() { "--fabric" } else { "--calibration" };
+        let what = if named.fabric.is_some() { "--fabric" } else { "--calibration" };
         bail!("{what}: it has prices of {} ranks, and there are {world}", priced.ranks().len());
     }
     Ok(Some(priced))

@@ -93,6 +93,7 @@ impl Made {
             lost: Vec::new(),
             tests: Vec::new(),
             executed: Vec::new(),
+            gpus: Vec::new(),
             topology,
         }
     }

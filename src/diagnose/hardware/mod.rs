@@ -6,6 +6,7 @@
 
 pub mod evidence;
 mod group;
+mod held;
 pub mod links;
 pub mod models;
 mod nvlinks;
@@ -15,6 +16,7 @@ pub mod seats;
 mod trained;
 
 pub use group::GROUP;
+pub use held::HELD;
 pub use nvlinks::{MISSING, UNUSED};
 pub use ports::{BAD, SHARED, UNEQUAL};
 pub use redirect::REDIRECT;

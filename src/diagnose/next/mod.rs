@@ -304,7 +304,7 @@ fn weighed(measured: &Measured, focus: &Focus, leading: &[&Suspect], test: Test,
         (0..usual.len()).map(|at| predictions.iter().map(|own| own.shares[at].0).fold(f64::INFINITY, f64::min)).collect();
     let seconds = plan::seconds(&test, &usual, &slowest);
     let cannot = match test.kind {
-        TestKind::OtherMemory => "no mover here moves device memory".to_owned(),
+        TestKind::OtherMemory => "ranks have the memory of their sweep: sweep these pairs again with --memory host".to_owned(),
         _ => String::new(),
     };
     Some((told / doubt, Next { test, seconds, usual, predictions, cannot }))

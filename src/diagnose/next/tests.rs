@@ -57,6 +57,7 @@ fn seen(hosts: usize, shares: &[(usize, usize, f64)]) -> Measured {
         lost: Vec::new(),
         tests: Vec::new(),
         executed: Vec::new(),
+        gpus: Vec::new(),
         topology,
     }
 }

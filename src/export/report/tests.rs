@@ -57,6 +57,7 @@ fn measured(world: usize) -> Measured {
         lost: Vec::new(),
         tests: Vec::new(),
         executed: Vec::new(),
+        gpus: Vec::new(),
         topology,
     }
 }

@@ -165,6 +165,9 @@ fn named<T>(path: &Path, read: Result<T, FileError>) -> Result<T, PlansError> {
 /// A file's text.
 fn contents(path: &Path) -> Result<String, FileError> {
     let mut bytes = Vec::new();
+    if path.is_dir() {
+        return Err(FileError::new("", "a folder: expected one of the files in it"));
+    }
     File::open(path)
         .and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes))
         .map_err(|error| FileError::new("", format!("{error}: expected a readable file")))?;

@@ -23,7 +23,8 @@ pub(super) struct Watched {
     ranges: BTreeMap<usize, GpuRange>,
     /// as they were told last
     told: BTreeMap<usize, GpuRange>,
-    looked: Option<Instant>,
+    /// the last look at each
+    looked: BTreeMap<usize, Instant>,
     /// seconds that looking took
     spent: f64,
 }
@@ -46,24 +47,34 @@ impl Conductor<'_> {
     pub(super) fn forget_gpus(&mut self) {
         self.gpus.ranges.clear();
         self.gpus.told.clear();
-        (self.gpus.looked, self.gpus.spent) = (None, 0.0);
+        self.gpus.looked.clear();
+        self.gpus.spent = 0.0;
     }
 
     /// Look at the GPUs of a round that has just ended, while their clocks and links are still up: nothing is timed now.
     pub(super) fn look_at_gpus(&mut self, memory: Memory, round: &[Probe]) {
-        if memory.is_host() || self.gpus.looked.is_some_and(|last| last.elapsed() < BETWEEN) {
+        if memory.is_host() {
             return;
         }
-        let mut ranks: Vec<usize> = round.iter().flat_map(Probe::ranks).filter(|rank| !self.lost.contains_key(rank)).collect();
-        ranks.sort_unstable();
-        ranks.dedup();
         let begin = Instant::now();
-        let states = self.engine.gpu_states(&ranks);
-        self.gpus.looked = Some(Instant::now());
+        // Each with whether its PCIe link was under load: the first such look does not wait.
+        let mut due: BTreeMap<usize, bool> = BTreeMap::new();
+        for rank in round.iter().flat_map(Probe::ranks).filter(|rank| !self.lost.contains_key(rank)) {
+            let loaded = round.iter().any(|probe| self.over_pcie(probe, rank));
+            let first = loaded && self.gpus.ranges.get(&rank).is_some_and(|range| range.pcie.is_none());
+            if first || self.gpus.looked.get(&rank).is_none_or(|last| begin.duration_since(*last) >= BETWEEN) {
+                due.insert(rank, loaded);
+            }
+        }
+        if due.is_empty() {
+            return;
+        }
+        self.gpus.looked.extend(due.keys().map(|&rank| (rank, begin)));
+        let states = self.engine.gpu_states(&due.keys().copied().collect::<Vec<_>>());
         self.gpus.spent += begin.elapsed().as_secs_f64();
         let mut news = Vec::new();
         for (rank, state) in states {
-            let loaded = round.iter().any(|probe| self.over_pcie(probe, rank));
+            let loaded = due.get(&rank).copied().unwrap_or(false);
             let range = self.gpus.ranges.entry(rank).or_insert_with(|| GpuRange::of(rank));
             range.add(&state, loaded);
             if self.gpus.told.get(&rank).is_none_or(|before| range.is_news(before)) {
@@ -81,7 +92,7 @@ impl Conductor<'_> {
         self.tell_gpus(news);
         if looks > 0 {
             let spent = crate::units::format_seconds(self.gpus.spent);
-            self.notice(format!("GPUs were asked {looks} times for clocks, heat and links, between probes: {spent} in all"));
+            self.notice(format!("looks at GPUs between probes, for clocks, heat and links: {looks}, {spent} in all"));
         }
     }
 

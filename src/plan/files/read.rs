@@ -228,7 +228,11 @@ fn whole(
     }
     let endpoints = given.endpoints.clone().or(endpoints);
     let Some(endpoints) = endpoints else {
-        return Err(FileError::new("", "a plan without endpoints: tell which process holds which location (--endpoints FILE)"));
+        return Err(FileError::new(
+            "",
+            "a plan without endpoints, which tell the process that holds each location: plan it with `toposcope plan build --endpoints FILE`, or \
+             give them beside the plan where a command takes --endpoints",
+        ));
     };
     let bytes_per_peer = given.bytes_per_peer.or(bytes_per_peer).unwrap_or(BYTES_PER_PEER);
     Ok(Transfers::Batch(Batch { parameters, endpoints, bytes_per_peer }))

@@ -97,7 +97,10 @@ fn faults_are_told_with_their_place_and_what_was_expected() {
         (batch(PLAN).replace("}]}}]}", "}]}}],\"bytes_per_peer\":8.0}"), "bytes_per_peer: invalid type: floating point `8.0`"),
         (batch(PLAN).replace("}]}}]}", "}]}}],\"endpoint\":1}"), "endpoint: unknown field `endpoint`"),
         (batch(PLAN).replace("plan/1", "plan/7"), "format: \"toposcope.plan/7\": expected \"toposcope.plan/1\""),
-        (batch(PLAN), "a plan without endpoints: tell which process holds which location (--endpoints FILE)"),
+        (
+            batch(PLAN),
+            "a plan without endpoints, which tell the process that holds each location: plan it with `toposcope plan build --endpoints FILE`, or give them beside the plan where a command takes --endpoints",
+        ),
         (traffic(r#"{"stage":0,"from":0,"to":2,"bytes":1,"messages":1}"#, ""), "flow 0: rank 2 is not one of its 2 ranks"),
         (traffic(&format!("{fine},{}", fine.replace("1}", "-1}")), ""), "flow 1, messages: invalid value: integer `-1`, expected u32"),
         (traffic(fine, ",\"arenas\":[1]"), "1 arenas: none, or one for each of the 2 ranks"),

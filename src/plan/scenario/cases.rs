@@ -15,7 +15,7 @@ impl Scenario {
     pub fn cases(self, ground: &Ground, amounts: &Amounts) -> Rows {
         match self {
             Self::Strided { across } => self.strided(ground, amounts, across),
-            Self::Sync(strategy) => self.lacking(self.name(), self.sync(strategy, ground, amounts).map(|case| vec![case])),
+            Self::Sync(strategy) => lacking(self.name(), self.sync(strategy, ground, amounts).map(|case| vec![case])),
             Self::Incast => self.incast(ground, amounts),
             Self::Staging => self.staging(ground, amounts),
             _ => {
@@ -26,15 +26,8 @@ impl Scenario {
                     };
                     amounts.sizes.iter().map(row).collect()
                 });
-                self.lacking(self.name(), rows)
+                lacking(self.name(), rows)
             }
-        }
-    }
-
-    fn lacking(self, pattern: String, rows: Result<Vec<Case>, String>) -> Rows {
-        match rows {
-            Ok(rows) => (rows, Vec::new()),
-            Err(why) => (Vec::new(), vec![Lack { pattern, why }]),
         }
     }
 
@@ -129,7 +122,7 @@ impl Scenario {
             Ok(Case { scenario: self, pattern: pattern.clone(), width: ranks.len(), bytes, budget: None, made })
         };
         let rows = ranks.and_then(|ranks| [amounts.model / 16, amounts.model / 4].into_iter().map(|bytes| row(bytes, &ranks)).collect());
-        self.lacking(self.name(), rows)
+        lacking(self.name(), rows)
     }
 
     fn sync(self, strategy: Strategy, ground: &Ground, amounts: &Amounts) -> Result<Case, String> {
@@ -165,7 +158,7 @@ impl Scenario {
                 let others: Vec<usize> = ground.hosts.iter().filter(|host| host.as_slice() != near).flatten().copied().collect();
                 (near[0], others)
             }
-            Err(why) => return self.lacking(self.name(), Err(why)),
+            Err(why) => return lacking(self.name(), Err(why)),
         };
         for senders in SENDERS {
             let pattern = format!("{senders} → 1");
@@ -187,7 +180,15 @@ impl Scenario {
             let row = |budget| Case { pattern: name.to_owned(), budget: Some(budget), ..case.clone() };
             Ok(BUDGETS.into_iter().map(row).collect::<Vec<_>>())
         });
-        self.lacking(self.name(), rows.collect::<Result<Vec<_>, String>>().map(|rows| rows.concat()))
+        lacking(self.name(), rows.collect::<Result<Vec<_>, String>>().map(|rows| rows.concat()))
+    }
+}
+
+/// Rows, or the one that cannot be.
+fn lacking(pattern: String, rows: Result<Vec<Case>, String>) -> Rows {
+    match rows {
+        Ok(rows) => (rows, Vec::new()),
+        Err(why) => (Vec::new(), vec![Lack { pattern, why }]),
     }
 }
 

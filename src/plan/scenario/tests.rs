@@ -59,7 +59,8 @@ fn on_two_hosts_of_eight_each_row_has_the_published_width_and_exactly_its_transf
     let inside: Vec<_> = each(0..8, 0..8).into_iter().filter(|(from, to)| from != to).collect();
     let partners: Vec<_> = (0..8).flat_map(|rank| [(rank, rank + 8), (rank + 8, rank)]).collect();
     let ring: Vec<_> = (0..8).flat_map(|rank| [(rank, rank + 8), (rank + 8, (rank + 1) % 8)]).collect();
-    let rows: Vec<(&str, usize, usize, Vec<(usize, usize)>)> = vec![
+    type Row<'a> = (&'a str, usize, usize, Vec<(usize, usize)>);
+    let rows: Vec<Row<'_>> = vec![
         ("peer", 1, 56, inside),
         ("fan_out", 7, 1, each(0..1, 1..8)),
         ("fan_in", 7, 1, each(1..8, 0..1)),

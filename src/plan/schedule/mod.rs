@@ -34,19 +34,24 @@ pub enum ScheduleError {
     /// not even one element can be staged
     #[error("{bytes_per_peer} bytes per peer are less than one element of {element_size} bytes{}: give at least {element_size}", of(.parameter))]
     Budget { parameter: String, bytes_per_peer: u64, element_size: u64 },
-    #[error("parameter {parameter}: elements of 0 bytes; 1 or more (2 for bf16)")]
+    #[error("{}elements of 0 bytes; 1 or more (2 for bf16)", before(.parameter, ":"))]
     ElementSize { parameter: String },
     #[error("process {process} is none that the endpoints name ({known}); processes are ranks of the transfer's group")]
     Process { process: usize, known: String },
     #[error("endpoints: process {process} is no rank: below {most} expected")]
     Endpoints { process: usize, most: usize },
-    #[error("parameter {parameter}, segment {segment}: {what}")]
+    #[error("{}segment {segment}: {what}", before(.parameter, ","))]
     Segment { parameter: String, segment: usize, what: String },
     #[error("{chunks} chunks, {MOST_CHUNKS} at most: stage more bytes per peer")]
     Chunks { chunks: u64 },
     /// of traffic that is not scheduled but given
     #[error("{0}")]
     Traffic(String),
+}
+
+/// A parameter before what is said of it; of a plan without names nothing.
+pub(super) fn before(parameter: &str, mark: &str) -> String {
+    if parameter.is_empty() { String::new() } else { format!("parameter {parameter}{mark} ") }
 }
 
 fn of(parameter: &str) -> String {

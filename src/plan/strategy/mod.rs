@@ -24,7 +24,7 @@ mod tests;
 
 pub use job::{Held, Job};
 pub use priced::Ground;
-pub use rank::{Ranked, Ranking, order, rank};
+pub use rank::{Ranked, Ranking, order, rank, rank_telling};
 
 use thiserror::Error;
 

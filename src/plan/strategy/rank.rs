@@ -59,9 +59,21 @@ impl Row {
 /// # Errors
 /// A job that makes no sense. What a single strategy lacks is told in the ranking.
 pub fn rank(job: &Job, ground: &Ground, slices: Option<u64>) -> Result<Ranking, StrategyError> {
-    let (rows, refused) = priced(job, ground, slices)?;
+    rank_telling(job, ground, slices, &mut |_| {})
+}
+
+/// As [`rank`]; `tell` hears what is worked out next.
+///
+/// # Errors
+/// The same.
+pub fn rank_telling(job: &Job, ground: &Ground, slices: Option<u64>, tell: &mut dyn FnMut(&str)) -> Result<Ranking, StrategyError> {
+    let (rows, refused) = priced(job, ground, slices, tell)?;
     let imagined = Imagined { job, ground, rows: &rows };
-    let changes: Vec<String> = (0..rows.len()).map(|at| imagined.change(at)).collect();
+    let change = |at: usize| {
+        tell(&format!("what would change the ranking: {} of {}", at + 1, rows.len()));
+        imagined.change(at)
+    };
+    let changes: Vec<String> = (0..rows.len()).map(change).collect();
     Ok(Ranking { rows: rows.into_iter().zip(changes).map(|(row, change)| row.told(change)).collect(), refused })
 }
 
@@ -70,14 +82,14 @@ pub fn rank(job: &Job, ground: &Ground, slices: Option<u64>) -> Result<Ranking, 
 /// # Errors
 /// The same.
 pub fn order(job: &Job, ground: &Ground, slices: Option<u64>) -> Result<Ranking, StrategyError> {
-    let (rows, refused) = priced(job, ground, slices)?;
+    let (rows, refused) = priced(job, ground, slices, &mut |_| {})?;
     Ok(Ranking { rows: rows.into_iter().map(|row| row.told(String::new())).collect(), refused })
 }
 
 /// Rows, the fastest first, and what cannot be used or priced.
 type Found = (Vec<Row>, Vec<(String, String)>);
 
-fn priced(job: &Job, ground: &Ground, slices: Option<u64>) -> Result<Found, StrategyError> {
+fn priced(job: &Job, ground: &Ground, slices: Option<u64>, tell: &mut dyn FnMut(&str)) -> Result<Found, StrategyError> {
     job.check().map_err(StrategyError::Job)?;
     let mut rows: Vec<Row> = Vec::new();
     let mut refused = Vec::new();
@@ -89,7 +101,14 @@ fn priced(job: &Job, ground: &Ground, slices: Option<u64>) -> Result<Found, Stra
             MOST_FLOWS / engines as u64
         )));
     }
-    for strategy in Strategy::all(slices.unwrap_or(SLICES[0])) {
+    let all = Strategy::all(slices.unwrap_or(SLICES[0]));
+    let count = all.len();
+    for (number, strategy) in all.into_iter().enumerate() {
+        tell(&format!("pricing {} of {count}: {}", number + 1, strategy.name()));
+        if strategy.slices().is_some() && job.engines.len() < 2 {
+            refused.push((strategy.name(), "one engine: nothing is passed on".to_owned()));
+            continue;
+        }
         let mut best: Option<Row> = None;
         let tried = match (slices, strategy.slices()) {
             (None, Some(_)) => SLICES.into_iter().filter(|&slices| slices == SLICES[0] || flows(slices)).collect(),
@@ -172,9 +191,11 @@ impl Imagined<'_> {
                 return Self::factor(true, first)
                     .map_or_else(String::new, |factor| format!("would be the first if {} {}", of.names(), of.would(factor)));
             }
-            left = format!("{} ({})", format_seconds(own.seconds), own.say);
+            left = format_seconds(own.seconds);
             // Something else binds it then; both together?
-            match own.binding.as_ref().filter(|next| !next.ids.is_subset(&of.ids)).and_then(|next| of.and(next)) {
+            let Some(next) = own.binding.as_ref().filter(|next| !next.ids.is_subset(&of.ids)) else { break };
+            left = format!("{left} ({})", own.say);
+            match of.and(next) {
                 Some(both) => of = both,
                 None => break,
             }

@@ -33,7 +33,7 @@ pub enum WorkError {
     Empty,
     #[error("flow {flow}: {what}")]
     Flow { flow: usize, what: String },
-    #[error("parameter {parameter}, segment {segment}: {what}")]
+    #[error("{}segment {segment}: {what}", super::schedule::before(.parameter, ","))]
     Segment { parameter: String, segment: usize, what: String },
     #[error("{count} {what}, {most} at most")]
     TooMany { count: usize, what: &'static str, most: u64 },

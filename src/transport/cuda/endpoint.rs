@@ -1,6 +1,8 @@
 use std::time::{Duration, Instant};
 
 use super::Control;
+use super::driver::Buffer;
+use super::hold::Hold;
 use super::joint::Half;
 use super::several::Several;
 use super::side::{Moved, Side, Way};
@@ -16,24 +18,51 @@ pub struct Device<C> {
     /// of a sweep on GPUs that this rank takes part in
     pub(super) side: Option<Side>,
     pub(super) several: Several,
+    /// of a work on GPUs that this rank takes part in
+    pub(super) hold: Option<Hold>,
     /// the other ranks of this host that the last preparation on GPUs was made with
     pub(super) met: Option<Vec<usize>>,
     /// preparations on GPUs, those that end one included
     pub(super) meetings: u64,
     pub(super) lines: Vec<String>,
+    /// `control` moves the bytes of the sweep under way
+    pub(super) through: bool,
 }
 
-impl<C: Control> Device<C> {
+impl<C> Device<C> {
     /// A rank without a GPU so far.
     pub fn new(control: C) -> Self {
-        Self { control, side: None, several: Several::default(), met: None, meetings: 0, lines: Vec::new() }
+        Self { control, side: None, several: Several::default(), hold: None, met: None, meetings: 0, lines: Vec::new(), through: false }
+    }
+
+    /// Leave alone: others may still have this rank's memory mapped, or be gone with theirs, so all stays as it is until the process ends.
+    fn abandon(&mut self) {
+        if self.met.take().is_none() {
+            return;
+        }
+        if let Some(mut side) = self.side.take() {
+            std::mem::take(&mut side.reached).into_values().flatten().for_each(Buffer::leak);
+            side.leak();
+        }
+        if let Some(mut hold) = self.hold.take() {
+            std::mem::take(&mut hold.reached).into_values().flatten().for_each(Buffer::leak);
+            hold.leak();
+        }
     }
 
     /// What carries its words, for the engine's own needs.
     pub fn control(&mut self) -> &mut C {
         &mut self.control
     }
+}
 
+impl<C> Drop for Device<C> {
+    fn drop(&mut self) {
+        self.abandon();
+    }
+}
+
+impl<C: Control> Device<C> {
     /// Tell all others of a probe that nothing will come of it.
     pub(super) fn refuse(&mut self, probe_ranks: &[usize], stop: Stop) -> Stop {
         let (rank, soon) = (self.control.rank(), Instant::now() + Duration::from_millis(100));
@@ -97,6 +126,9 @@ impl<C: Control> Endpoint for Device<C> {
 
     fn send(&mut self, to: usize, window: Window, deadline: Instant) -> Result<(), Stop> {
         let Some(side) = &mut self.side else { return self.control.send(to, window, deadline) };
+        if side.way == Way::Through {
+            return self.control.send(to, window, deadline);
+        }
         if side.way == Way::Joint {
             return self.move_jointly(Half { peer: to, sends: true, lane: 0, window }, deadline);
         }
@@ -111,6 +143,9 @@ impl<C: Control> Endpoint for Device<C> {
 
     fn receive(&mut self, from: usize, window: Window, deadline: Instant) -> Result<(), Stop> {
         let Some(side) = &mut self.side else { return self.control.receive(from, window, deadline) };
+        if side.way == Way::Through {
+            return self.control.receive(from, window, deadline);
+        }
         if side.way == Way::Joint {
             return self.move_jointly(Half { peer: from, sends: false, lane: 0, window }, deadline);
         }
@@ -154,7 +189,10 @@ impl<C: Control> Endpoint for Device<C> {
 
     fn verify(&mut self, from: usize, lane: usize, window: Window) -> Result<(), String> {
         match &mut self.side {
-            Some(side) => side.verify(from, lane, window),
+            Some(side) => {
+                side.doubtful |= self.control.disturbed();
+                side.verify(from, lane, window)
+            }
             None => self.control.verify(from, lane, window),
         }
     }
@@ -169,11 +207,13 @@ impl<C: Control> Endpoint for Device<C> {
     }
 
     fn disturbed(&mut self) -> bool {
-        self.control.disturbed() | self.side.as_ref().is_some_and(|side| side.gpu.disturbed())
+        self.control.disturbed()
+            | self.side.as_ref().is_some_and(|side| side.gpu.disturbed())
+            | self.hold.as_ref().is_some_and(|hold| hold.gpu.disturbed())
     }
 
     fn close(&mut self) {
-        self.leave();
         self.control.close();
+        self.leave();
     }
 }

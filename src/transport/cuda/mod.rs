@@ -5,6 +5,7 @@
 mod carry;
 pub mod driver;
 mod endpoint;
+mod hold;
 mod joint;
 mod joint_several;
 mod lane;
@@ -17,10 +18,23 @@ mod word;
 
 pub use endpoint::Device;
 
-use super::Together;
+use super::{Setup, Together, TransportError};
 
 /// What carries the words of ranks whose bytes lie on GPUs.
 pub trait Control: Together {
     /// True if all ranks are one process: an address of one is an address of all.
     const ONE_PROCESS: bool;
+
+    /// Whether its own movers move memory of GPUs, and why not.
+    fn takes_gpus(&self) -> Result<(), String> {
+        Err("this engine's own movers do not move memory of GPUs".to_owned())
+    }
+
+    /// Get ready with arenas on a GPU (address and bytes): what is sent from, and what is received into. Collective.
+    fn prepare_far(&mut self, setup: &Setup, _arenas: [(u64, usize); 2]) -> Result<(), TransportError> {
+        let rank = self.rank();
+        self.takes_gpus()
+            .and_then(|()| Err(format!("{} takes no such memory", setup.mover.name())))
+            .map_err(|reason| TransportError::Unready { rank, reason })
+    }
 }

@@ -9,6 +9,7 @@ use super::meet;
 use super::side::{Side, Way};
 use crate::sample::{Memory, MoverKind};
 use crate::sweep::Buffers;
+use crate::transport::work::{Part, Role};
 use crate::transport::{Setup, TransportError};
 use crate::units::format_size;
 
@@ -21,11 +22,12 @@ const REACHED: u64 = 1;
 const SHUT: u64 = 2;
 
 /// Who copies with a mover.
-fn way(mover: MoverKind) -> Option<Way> {
+pub(super) fn way(mover: MoverKind) -> Option<Way> {
     match mover {
         MoverKind::Memcpy | MoverKind::CudaIpcPush => Some(Way::Push),
         MoverKind::CudaIpcPull => Some(Way::Pull),
         MoverKind::Nccl | MoverKind::NcclPut => Some(Way::Joint),
+        MoverKind::MpiSendrecv | MoverKind::MpiPut => Some(Way::Through),
         _ => None,
     }
 }
@@ -41,8 +43,10 @@ impl<C: Control> Device<C> {
             return self.control.prepare(setup);
         }
         let rank = self.control.rank();
-        // Its words and lanes are needed, its arenas are not.
-        let words = Setup { memory: Memory::Host, arena: 0, ..setup.clone() };
+        let through = way(setup.mover) == Some(Way::Through);
+        // Its words and lanes are needed, its arenas are not, or not yet.
+        let mover = if through { MoverKind::MpiSendrecv } else { setup.mover };
+        let words = Setup { mover, memory: Memory::Host, arena: 0, ..setup.clone() };
         self.control.prepare(&words)?;
         let node = setup.nodes.get(rank);
         let mates: Vec<usize> = (0..setup.nodes.len()).filter(|&other| other != rank && setup.nodes.get(other) == node).collect();
@@ -56,8 +60,15 @@ impl<C: Control> Device<C> {
         self.meet();
         self.offer(&mates);
         self.met = Some(mates);
-        let assembled = self.assemble(setup);
-        refused.map_or(assembled, Err)
+        self.through = through;
+        let ready = if through {
+            let of = |side: &Side| [&side.outgoing, &side.landing].map(|buffer| (buffer.address().0, buffer.len()));
+            let arenas = self.side.as_ref().map_or([(0, 0); 2], of);
+            self.control.prepare_far(setup, arenas)
+        } else {
+            self.assemble(setup)
+        };
+        refused.map_or(ready, Err)
     }
 
     /// Start this rank's GPU, and allocate and fill its arenas.
@@ -65,6 +76,9 @@ impl<C: Control> Device<C> {
         let rank = self.control.rank();
         let unready = |reason: String| TransportError::Unready { rank, reason };
         let way = way(setup.mover).ok_or_else(|| unready(format!("{} moves no memory of GPUs here", setup.mover.name())))?;
+        if way == Way::Through {
+            self.control.takes_gpus().map_err(unready)?;
+        }
         let ordinal = setup.gpu.as_ref().map(|gpu| gpu.number).ok_or_else(|| unready("it is bound to no GPU".to_owned()))?;
         let gpu = Gpu::open(ordinal).map_err(|error| unready(error.to_string()))?;
         let arena = usize::try_from(setup.arena).unwrap_or(usize::MAX);
@@ -98,7 +112,7 @@ impl<C: Control> Device<C> {
     /// Offer this rank's memory to the others of its host, and reach theirs.
     fn offer(&mut self, mates: &[usize]) {
         let mut words = Vec::new();
-        if let Some(side) = &self.side {
+        if let Some(side) = self.side.as_ref().filter(|side| side.way != Way::Through) {
             let offered = if side.way == Way::Push { &side.landing } else { &side.outgoing };
             if side.way == Way::Joint {
                 // NCCL reaches it by itself.
@@ -120,7 +134,9 @@ impl<C: Control> Device<C> {
             let Some(side) = &mut self.side else { break };
             let Some(words) = said.get(&mate).filter(|words| !words.is_empty()) else { continue };
             let length = if side.way == Way::Push { side.landing.len() } else { side.outgoing.len() };
-            let reached = if C::ONE_PROCESS { side.reach(mate, words, length, &mut self.lines) } else { side.map(mate, words, length) };
+            let (gpu, rank) = (&side.gpu, side.rank);
+            let reached =
+                if C::ONE_PROCESS { reach(gpu, rank, mate, words, length, &mut self.lines) } else { map(gpu, mate, words, length) };
             answers.insert(mate, if reached.is_ok() { REACHED } else { SHUT });
             if let Err(why) = &reached {
                 self.lines.push(format!("rank {}: {why}", side.rank));
@@ -136,6 +152,12 @@ impl<C: Control> Device<C> {
     /// Leave a sweep on GPUs, together with the other ranks of the host: nobody's memory is given back while another rank's GPU uses it.
     pub(super) fn leave(&mut self) {
         let Some(mates) = self.met.take() else { return };
+        let mut own = true;
+        if std::mem::take(&mut self.through) {
+            own = !self.control.disturbed();
+            // It lets go of the arenas before they are given back.
+            let _ = self.control.prepare(&Setup::host(MoverKind::MpiSendrecv, Buffers::default(), 0, 0, 0));
+        }
         self.meet();
         let mut word = DONE;
         if let Some(side) = &mut self.side {
@@ -144,42 +166,89 @@ impl<C: Control> Device<C> {
             }
             side.reached.clear();
         }
-        let said = self.exchange(&mates, |_| vec![word]);
-        let settled = |mate: &usize| said.get(mate).is_some_and(|words| words.first() == Some(&DONE));
-        let Some(mut side) = self.side.take() else { return };
-        let _ = side.gpu.enter();
-        self.lines.extend(side.joint.close());
-        if side.way == Way::Joint && side.gpu.disturbed() {
-            self.lines.push(format!("{}: its buffers stay allocated: work of NCCL that was given up has not ended", side.gpu.name()));
-            side.leak();
-        } else if !mates.iter().all(settled) {
-            self.lines.push(format!("{}: its buffers stay allocated: another rank's copy into them was given up", side.gpu.name()));
-            side.leak();
+        if let Some(hold) = &mut self.hold {
+            if hold.gpu.disturbed() {
+                word = DOUBTFUL;
+            }
+            hold.reached.clear();
         }
+        let said = self.exchange(&mates, |_| vec![word]);
+        let settled = own && mates.iter().all(|mate| said.get(mate).is_some_and(|words| words.first() == Some(&DONE)));
+        let stays = |gpu: &Gpu, why: &str| format!("{}: its buffers stay allocated: {why}", gpu.name());
+        if let Some(mut side) = self.side.take() {
+            let _ = side.gpu.enter();
+            self.lines.extend(side.joint.close());
+            if side.way == Way::Joint && side.gpu.disturbed() {
+                self.lines.push(stays(&side.gpu, "work of NCCL that was given up has not ended"));
+                side.leak();
+            } else if !settled {
+                self.lines.push(stays(&side.gpu, "a transfer that was given up may still use them"));
+                side.leak();
+            }
+        }
+        if let Some(hold) = self.hold.take().filter(|_| !settled) {
+            self.lines.push(stays(&hold.gpu, "a message that was given up may still use them"));
+            hold.leak();
+        }
+    }
+
+    /// Offer this rank's memory of a work to the others of its host, and reach that of those it has flows with. Why that cannot be.
+    pub(super) fn offer_hold(&mut self, mates: &[usize], part: &Part) -> Option<String> {
+        let mut words = Vec::new();
+        let mut why = None;
+        if let Some(hold) = &self.hold {
+            words.push(hold.memory.len() as u64);
+            if C::ONE_PROCESS {
+                let (start, context) = hold.memory.address();
+                words.extend([start, context as u64, hold.gpu.about().ordinal as u64]);
+            } else {
+                match hold.memory.handle() {
+                    Ok(handle) => words.extend(meet::words(&handle)),
+                    Err(error) => why = Some(format!("{}: its memory cannot be shared with other processes: {error}", hold.gpu.name())),
+                }
+            }
+        }
+        let said = self.exchange(mates, |_| words.clone());
+        let (rank, hold) = (part.rank, self.hold.as_mut()?);
+        let role = if hold.way == Way::Push { Role::Send } else { Role::Receive };
+        for peer in part.shares.iter().filter(|share| share.role == role).map(|share| share.peer) {
+            if hold.reached.contains_key(&peer) {
+                continue;
+            }
+            let reached = match said.get(&peer).and_then(|words| words.split_first()) {
+                Some((&length, words)) => {
+                    let length = usize::try_from(length).unwrap_or(0);
+                    let gpu = &hold.gpu;
+                    if C::ONE_PROCESS { reach(gpu, rank, peer, words, length, &mut self.lines) } else { map(gpu, peer, words, length) }
+                }
+                None => Err(format!("rank {peer} offered no memory")),
+            };
+            if let Err(reason) = &reached {
+                why.get_or_insert_with(|| reason.clone());
+            }
+            hold.reached.insert(peer, reached);
+        }
+        why
     }
 }
 
-impl Side {
-    /// Reach the memory of another thread.
-    fn reach(&self, mate: usize, words: &[u64], length: usize, lines: &mut Vec<String>) -> Result<Buffer, String> {
-        let &[start, context, ordinal] = words else { return Err(format!("rank {mate} offered no memory")) };
-        let ordinal = usize::try_from(ordinal).unwrap_or(usize::MAX);
-        let direct = self.gpu.reach_ordinal(ordinal).map_err(|error| format!("{}: {error}", self.gpu.name()))?;
-        if !direct {
-            let own = self.gpu.about().ordinal;
-            lines.push(format!(
-                "{}→{mate}: GPU {own} cannot reach the memory of GPU {ordinal}; the driver takes copies through the host's memory",
-                self.rank
-            ));
-        }
-        Ok(Buffer::lent(&self.gpu, (start, usize::try_from(context).unwrap_or(0)), length))
+/// Reach the memory of another thread.
+fn reach(gpu: &Arc<Gpu>, rank: usize, mate: usize, words: &[u64], length: usize, lines: &mut Vec<String>) -> Result<Buffer, String> {
+    let &[start, context, ordinal] = words else { return Err(format!("rank {mate} offered no memory")) };
+    let ordinal = usize::try_from(ordinal).unwrap_or(usize::MAX);
+    let direct = gpu.reach_ordinal(ordinal).map_err(|error| format!("{}: {error}", gpu.name()))?;
+    if !direct {
+        let own = gpu.about().ordinal;
+        lines.push(format!(
+            "{rank}→{mate}: GPU {own} cannot reach the memory of GPU {ordinal}; the driver takes copies through the host's memory"
+        ));
     }
+    Ok(Buffer::lent(gpu, (start, usize::try_from(context).unwrap_or(0)), length))
+}
 
-    /// Reach the memory of another process.
-    fn map(&self, mate: usize, words: &[u64], length: usize) -> Result<Buffer, String> {
-        let handle = meet::handle(words).ok_or_else(|| format!("rank {mate} offered no memory"))?;
-        Buffer::map(&self.gpu, handle, length).map_err(|error| {
-            format!("{} cannot map the memory of rank {mate}: {error}; is there peer access between the GPUs?", self.gpu.name())
-        })
-    }
+/// Reach the memory of another process.
+fn map(gpu: &Arc<Gpu>, mate: usize, words: &[u64], length: usize) -> Result<Buffer, String> {
+    let handle = meet::handle(words).ok_or_else(|| format!("rank {mate} offered no memory"))?;
+    Buffer::map(gpu, handle, length)
+        .map_err(|error| format!("{} cannot map the memory of rank {mate}: {error}; is there peer access between the GPUs?", gpu.name()))
 }

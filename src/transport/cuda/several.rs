@@ -64,10 +64,9 @@ impl Side {
     /// True if this rank's GPU moves a transfer.
     fn moves(&self, flow: &Flow) -> bool {
         match self.way {
-            _ if flow.is_local() => flow.from == self.rank,
-            Way::Push => flow.from == self.rank,
-            Way::Pull => flow.to == self.rank,
-            Way::Joint => false,
+            Way::Pull if !flow.is_local() => flow.to == self.rank,
+            Way::Push | Way::Pull => flow.from == self.rank,
+            Way::Joint | Way::Through => flow.is_local() && flow.from == self.rank,
         }
     }
 }
@@ -198,6 +197,9 @@ impl<C: Control> Together for Device<C> {
         if side.way == Way::Joint {
             return self.gather(flow, window);
         }
+        if side.way == Way::Through {
+            return self.control.post(flow, window);
+        }
         if side.way == Way::Push {
             self.several.expected += 1;
             return Ok(());
@@ -226,6 +228,9 @@ impl<C: Control> Together for Device<C> {
         if side.way == Way::Joint {
             return self.gather(flow, window);
         }
+        if side.way == Way::Through {
+            return self.control.launch(flow, window);
+        }
         // By the clock of the receiver, who has not moved this one yet.
         self.side.iter_mut().for_each(|side| side.clocked[flow] = None);
         self.control.notify(about.to, Word::Launched(flow).encode(), Instant::now() + TAKEN)
@@ -233,6 +238,9 @@ impl<C: Control> Together for Device<C> {
 
     fn acknowledge(&mut self, flow: usize, deadline: Instant) -> Result<(), Stop> {
         let Some(side) = &self.side else { return self.control.acknowledge(flow, deadline) };
+        if side.way == Way::Through {
+            return self.control.acknowledge(flow, deadline);
+        }
         let about = self.flow(flow)?;
         // Who has moved it knows it.
         let time = if side.way == Way::Joint || side.moves(&about) { nanoseconds(self.clocked(flow)) } else { 0 };
@@ -244,11 +252,16 @@ impl<C: Control> Together for Device<C> {
             return self.control.news(deadline);
         }
         self.open();
-        if let Some(News::Word { from, word }) = self.control.news(deadline)? {
-            return match Word::decode(word) {
-                Some(word) => self.heard(from, word),
-                None => Ok(Some(News::Word { from, word })),
-            };
+        match self.control.news(deadline)? {
+            Some(News::Word { from, word }) => {
+                return match Word::decode(word) {
+                    Some(word) => self.heard(from, word),
+                    None => Ok(Some(News::Word { from, word })),
+                };
+            }
+            None => {}
+            // Of what moves through it.
+            other => return Ok(other),
         }
         if self.is_joint()
             && let Some(news) = self.look_jointly(deadline)?

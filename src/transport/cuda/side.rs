@@ -21,6 +21,8 @@ pub(super) enum Way {
     Pull,
     /// both, through NCCL
     Joint,
+    /// nobody: what carries the words moves the bytes, too, by addresses of GPUs, and the host's clock tells
+    Through,
 }
 
 /// Longest time for a copy that is not measured: filling, clearing, reading back.
@@ -177,8 +179,10 @@ impl Side {
 
     /// Why a probe with these transfers cannot be moved so, if it cannot.
     pub(super) fn refusal(&self, flows: &[(usize, usize)]) -> Option<String> {
-        if self.way == Way::Joint {
-            return self.joint_refusal(flows);
+        match self.way {
+            Way::Joint => return self.joint_refusal(flows),
+            Way::Through => return None,
+            Way::Push | Way::Pull => {}
         }
         let mover = self.mover.name();
         for &(from, to) in flows.iter().filter(|(from, to)| from != to) {

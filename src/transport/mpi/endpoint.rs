@@ -72,6 +72,39 @@ impl MpiEndpoint {
         lane * self.stride
     }
 
+    /// Get ready with arenas that `make` gives for the bytes of the one that is sent from and of those that are received into.
+    pub(super) fn prepare_with(
+        &mut self,
+        setup: &Setup,
+        make: impl FnOnce(&Self, usize, usize) -> Result<(Arena, Arena), TransportError>,
+    ) -> Result<(), TransportError> {
+        let refuse = |refused: Refused| TransportError::Mpi(refused.to_string());
+        if let Some(window) = self.put.take() {
+            window.free().map_err(refuse)?;
+        }
+        // Free first, then allocate: two sets of buffers may not fit.
+        self.outgoing = Arena::default();
+        self.landing = Arena::default();
+        let size = usize::try_from(setup.arena).unwrap_or(usize::MAX);
+        self.lanes = setup.lanes;
+        self.stride = size.checked_next_multiple_of(64).unwrap_or(usize::MAX);
+        let made = make(self, size, self.stride.saturating_mul(setup.lanes));
+        let failed = match made {
+            Ok((outgoing, landing)) => {
+                (self.outgoing, self.landing) = (outgoing, landing);
+                None
+            }
+            Err(error) => Some(error),
+        };
+        // The others enter the collective, so this rank must, too, with what it has.
+        if setup.mover == MoverKind::MpiPut {
+            let window = PutWindow::create(&self.comm, &mut self.landing);
+            self.put = if failed.is_some() { window.ok() } else { Some(window.map_err(refuse)?) };
+        }
+        self.seed = setup.seed;
+        failed.map_or(Ok(()), Err)
+    }
+
     fn allocate(&self, size: usize, setup: &Setup) -> Result<Vec<u8>, TransportError> {
         let mut memory = Vec::new();
         memory.try_reserve_exact(size).map_err(|error| TransportError::Memory {
@@ -117,35 +150,11 @@ impl Endpoint for MpiEndpoint {
     }
 
     fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError> {
-        if let Some(window) = self.put.take() {
-            window.free().map_err(|refused| TransportError::Mpi(refused.to_string()))?;
-        }
-        // Free first, then allocate: two sets of buffers may not fit.
-        self.outgoing = Arena::default();
-        self.landing = Arena::default();
-        let size = usize::try_from(setup.arena).unwrap_or(usize::MAX);
-        self.lanes = setup.lanes;
-        self.stride = size.checked_next_multiple_of(64).unwrap_or(usize::MAX);
-        let landing = self.stride.saturating_mul(setup.lanes);
-        let memory = self.allocate(landing, setup).and_then(|landing| Ok((self.allocate(size, setup)?, landing)));
-        let (mut outgoing, landing) = match memory {
-            Ok(memory) => memory,
-            // The others enter the collective below; this rank must, too, with what it has.
-            Err(error) => {
-                if setup.mover == MoverKind::MpiPut {
-                    self.put = PutWindow::create(&self.comm, &mut self.landing).ok();
-                }
-                return Err(error);
-            }
-        };
-        Payload::new(setup.seed, self.rank).fill(&mut outgoing);
-        self.outgoing = Arena::new(outgoing, 1024);
-        self.landing = Arena::new(landing, 1024);
-        if setup.mover == MoverKind::MpiPut {
-            self.put = Some(PutWindow::create(&self.comm, &mut self.landing).map_err(|refused| TransportError::Mpi(refused.to_string()))?);
-        }
-        self.seed = setup.seed;
-        Ok(())
+        self.prepare_with(setup, |endpoint, size, landing| {
+            let (landing, mut outgoing) = (endpoint.allocate(landing, setup)?, endpoint.allocate(size, setup)?);
+            Payload::new(setup.seed, endpoint.rank).fill(&mut outgoing);
+            Ok((Arena::new(outgoing, 1024), Arena::new(landing, 1024)))
+        })
     }
 
     fn arena(&self) -> usize {

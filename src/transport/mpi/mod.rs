@@ -102,6 +102,23 @@ pub fn version() -> String {
 #[cfg(feature = "cuda")]
 impl super::cuda::Control for MpiEndpoint {
     const ONE_PROCESS: bool = false;
+
+    fn takes_gpus(&self) -> Result<(), String> {
+        let says = match raw::takes_gpus() {
+            Some(true) => return Ok(()),
+            Some(false) => "says that it does not",
+            None => "does not say that it does",
+        };
+        Err(format!(
+            "this MPI library must take memory of GPUs, and {says} (MPIX_Query_cuda_support; {}): one that was built --with-cuda does; \
+             or choose --mover cuda_ipc_pull, cuda_ipc_push or nccl",
+            version()
+        ))
+    }
+
+    fn prepare_far(&mut self, setup: &Setup, [outgoing, landing]: [(u64, usize); 2]) -> Result<(), TransportError> {
+        self.prepare_with(setup, |_, _, _| Ok((raw::Arena::far(outgoing, 1024), raw::Arena::far(landing, 1024))))
+    }
 }
 
 /// The job as rank 0 sees it.
@@ -405,10 +422,17 @@ impl Engine for Mpi {
             return Err(TransportError::Lost { what: "running a plan", rank });
         }
         let waiting: Vec<usize> = self.others().collect();
-        for &rank in &waiting {
-            self.tell(rank, &ToAgent::Part { part: Box::new(work.parts[rank].clone()), mover })?;
+        let lies = work.lies();
+        if !lies.memory.is_host() && self.seats.is_free() {
+            self.bind(lies.memory, &lies.gpus)?;
         }
-        let refused = self.agent.load(work.parts[0].clone(), mover);
+        let nodes = self.topology.node_of();
+        for &rank in &waiting {
+            let part = Box::new(work.part(rank, &nodes, self.seats.gpu(rank)));
+            self.tell(rank, &ToAgent::Part { part, mover })?;
+        }
+        let refused = self.agent.load(work.part(0, &nodes, self.seats.gpu(0)), mover);
+        self.tell_own();
         self.work = Some(work.clone());
         self.all_ready(refused, waiting, |rank| work.parts[rank].memory)
     }
@@ -452,6 +476,7 @@ impl Engine for Mpi {
         }
         if let Some(order) = self.my_carry.take() {
             let carried = self.agent.carry(&order);
+            self.tell_own();
             self.take(ToRoot::Carried { rank: 0, carried }, &mut reports);
             if let Some(gathering) = &mut self.gathering {
                 gathering.listened_again();

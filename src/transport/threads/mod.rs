@@ -236,8 +236,13 @@ impl Engine for Threads {
 
     fn load(&mut self, work: &Work, mover: MoverKind) -> Result<(), TransportError> {
         work.check(self.to_agents.len()).map_err(TransportError::Work)?;
-        for (rank, part) in work.parts.iter().enumerate() {
-            self.tell(rank, ToAgent::Part { part: Box::new(part.clone()), mover })?;
+        let lies = work.lies();
+        if !lies.memory.is_host() && self.seats.is_free() {
+            self.bind(lies.memory, &lies.gpus)?;
+        }
+        let nodes = vec![0; self.to_agents.len()];
+        for rank in 0..self.to_agents.len() {
+            self.tell(rank, ToAgent::Part { part: Box::new(work.part(rank, &nodes, self.seats.gpu(rank))), mover })?;
         }
         self.work = Some(work.clone());
         self.all_ready(|rank| work.parts.get(rank).map_or(0, |part| part.memory))

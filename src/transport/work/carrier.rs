@@ -18,7 +18,7 @@ pub enum Heard {
 }
 
 /// What one rank can do with a work: what engines differ in. Shares are meant by their numbers in the part. Everything may be inside
-/// a timed region but `load`, `begin`, `wipe`, `read` and `end`; nothing waits but `tell`.
+/// a timed region but `load`, `begin`, `wipe`, `read` and `end`; nothing waits but `tell` and `settle`.
 pub trait Carrier {
     /// This rank.
     fn rank(&self) -> usize;
@@ -32,6 +32,15 @@ pub trait Carrier {
     fn wipe(&mut self);
     /// Copy within this rank's memory.
     fn copy(&mut self, from: usize, to: usize, length: usize);
+    /// The same of rows (bytes of one, how many), each so far from the one before (`steps`: from, to).
+    fn rows(&mut self, from: usize, to: usize, (width, rows): (usize, usize), steps: (i64, i64)) {
+        let at = |start: usize, row: usize, step: i64| start.wrapping_add_signed((row as i64).wrapping_mul(step) as isize);
+        (0..rows).for_each(|row| self.copy(at(from, row, steps.0), at(to, row, steps.1), width));
+    }
+    /// Wait for this rank's own copies, where those go on by themselves.
+    fn settle(&mut self, _deadline: Instant) -> Result<(), Stop> {
+        Ok(())
+    }
     /// Read from it.
     fn read(&mut self, from: usize, into: &mut [u8]);
     /// Begin to receive a message of this share.

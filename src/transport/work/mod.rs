@@ -25,6 +25,8 @@ pub(crate) use run::run;
 use serde::{Deserialize, Serialize};
 
 use super::End;
+use crate::sample::Memory;
+use crate::topology::CudaDevice;
 
 /// Of all content.
 pub(crate) const SEED: u64 = 0x746f_706f_7363_6f70;
@@ -70,6 +72,20 @@ pub struct Part {
     pub shares: Vec<Share>,
     /// flows from one rank to one other that must be told apart, at most
     pub tags: u32,
+    #[serde(default)]
+    pub lies: Lies,
+}
+
+/// Where memory lies.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lies {
+    pub memory: Memory,
+    /// as [`crate::sweep::SweepSettings::gpus`]
+    pub gpus: Vec<String>,
+    /// this rank's own; engines fill it in
+    pub gpu: Option<CudaDevice>,
+    /// host of each rank of the job, by the engine's own numbers; engines fill it in
+    pub nodes: Vec<usize>,
 }
 
 /// What a rank has to do with a flow.
@@ -164,6 +180,31 @@ impl Work {
         self.parts.iter().map(of).max().unwrap_or(0)
     }
 
+    /// The same on memory of GPUs, or of the host.
+    #[must_use]
+    pub fn on(mut self, memory: Memory, gpus: &[String]) -> Self {
+        for part in &mut self.parts {
+            part.lies = Lies { memory, gpus: gpus.to_vec(), ..Lies::default() };
+        }
+        self
+    }
+
+    /// Where its memory lies, and the GPUs that were named for it.
+    pub(crate) fn lies(&self) -> Lies {
+        self.parts.first().map(|part| part.lies.clone()).unwrap_or_default()
+    }
+
+    /// The part of a rank, as an engine gives it out whose ranks sit on these hosts, with the GPU that it is bound to.
+    pub(crate) fn part(&self, rank: usize, nodes: &[usize], gpu: Option<&CudaDevice>) -> Part {
+        let mut part = self.parts.get(rank).cloned().unwrap_or_default();
+        // Others of the host wait for the words of one without a part, too.
+        part.rank = rank;
+        if !part.lies.memory.is_host() {
+            (part.lies.nodes, part.lies.gpu) = (nodes.to_vec(), gpu.cloned());
+        }
+        part
+    }
+
     /// The same for a job of `world` ranks, of which `group` are this work's.
     #[must_use]
     pub fn renumbered(mut self, group: &[usize], world: usize) -> Self {
@@ -171,7 +212,8 @@ impl Work {
         for flow in &mut self.flows {
             (flow.from, flow.to) = (of(flow.from), of(flow.to));
         }
-        let mut parts = vec![Part::default(); world];
+        let lies = self.lies();
+        let mut parts = vec![Part { lies, ..Part::default() }; world];
         for (number, mut part) in self.parts.into_iter().enumerate() {
             (part.rank, part.coordinator) = (of(number), of(part.coordinator));
             part.others.iter_mut().for_each(|other| *other = of(*other));

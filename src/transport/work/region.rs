@@ -62,14 +62,20 @@ impl Region {
 
     /// Where each of its runs begins.
     pub(crate) fn runs(&self) -> Runs<'_> {
-        Runs { region: self, at: self.at, index: [0; Self::MOST_AXES], over: self.bytes() == 0 }
+        Runs { axes: &self.axes, at: self.at, index: [0; Self::MOST_AXES], over: self.bytes() == 0 }
+    }
+
+    /// Its runs along the innermost axis as rows: count and distance of those, and where each such lot begins.
+    pub(crate) fn rows(&self) -> (u64, i64, Runs<'_>) {
+        let (&(count, stride), outer) = self.axes.split_first().unwrap_or((&(1, 0), &[]));
+        (count, stride, Runs { axes: outer, at: self.at, index: [0; Self::MOST_AXES], over: self.bytes() == 0 })
     }
 }
 
 /// The runs of a region, row by row. Allocates nothing.
 #[derive(Debug)]
 pub(crate) struct Runs<'a> {
-    region: &'a Region,
+    axes: &'a [(u64, i64)],
     at: u64,
     index: [u64; Region::MOST_AXES],
     over: bool,
@@ -84,7 +90,7 @@ impl Iterator for Runs<'_> {
             return None;
         }
         let found = self.at;
-        for (index, &(count, stride)) in self.index.iter_mut().zip(&self.region.axes) {
+        for (index, &(count, stride)) in self.index.iter_mut().zip(self.axes) {
             *index += 1;
             if *index < count {
                 self.at = self.at.wrapping_add_signed(stride);
@@ -140,6 +146,20 @@ mod tests {
         assert_eq!(region.bounds(), Some((50, 123)));
         assert_eq!(Region { at: 10, run: 1, axes: vec![(2, -11)] }.bounds(), None);
         assert_eq!(Region::packed(7, 0).runs().count(), 0);
+    }
+
+    #[test]
+    fn rows_are_the_same_runs() {
+        for region in [
+            Region::strided(100, &[2, 3, 2], &[-50, 10, 2], 1).unwrap(),
+            Region { at: 0, run: 6, axes: vec![(4, 10)] },
+            Region::packed(7, 9),
+            Region::packed(7, 0),
+        ] {
+            let (count, stride, lots) = region.rows();
+            let rows = lots.flat_map(|at| (0..count).map(move |row| at.wrapping_add_signed(row.cast_signed() * stride)));
+            assert_eq!(rows.collect::<Vec<_>>(), region.runs().collect::<Vec<_>>(), "{region:?}");
+        }
     }
 
     #[test]

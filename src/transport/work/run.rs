@@ -220,6 +220,7 @@ impl<'a, C: Carrier> Running<'a, C> {
         let number = state.next;
         if message.staged {
             gather(self.carrier, &message.regions, share.arena as usize);
+            self.carrier.settle(self.deadline)?;
         }
         self.carrier.send(self.part, at, number)
     }
@@ -279,6 +280,7 @@ impl<'a, C: Carrier> Running<'a, C> {
         let Some(message) = share.messages.get(self.states[at].next).filter(|_| share.role == Role::Receive) else { return Ok(()) };
         if message.staged {
             scatter(self.carrier, &message.regions, share.arena as usize);
+            self.carrier.settle(self.deadline)?;
         }
         self.states[at].next += 1;
         let next = self.states[at].next;
@@ -360,6 +362,7 @@ impl<'a, C: Carrier> Running<'a, C> {
                     carrier.copy(from as usize, to as usize, length as usize);
                     Ok::<(), ()>(())
                 });
+                self.carrier.settle(self.deadline)?;
                 self.states[at].next += 1;
             }
             if self.states[at].next < share.messages.len() {
@@ -435,9 +438,11 @@ impl<'a, C: Carrier> Running<'a, C> {
 fn gather(carrier: &mut impl Carrier, regions: &[Region], arena: usize) {
     let mut to = arena;
     for region in regions {
-        for from in region.runs() {
-            carrier.copy(from as usize, to, region.run as usize);
-            to += region.run as usize;
+        let (rows, stride, lots) = region.rows();
+        let lot = (region.run as usize, rows as usize);
+        for from in lots {
+            carrier.rows(from as usize, to, lot, (stride, region.run.cast_signed()));
+            to += lot.0 * lot.1;
         }
     }
 }
@@ -446,9 +451,11 @@ fn gather(carrier: &mut impl Carrier, regions: &[Region], arena: usize) {
 fn scatter(carrier: &mut impl Carrier, regions: &[Region], arena: usize) {
     let mut from = arena;
     for region in regions {
-        for to in region.runs() {
-            carrier.copy(from, to as usize, region.run as usize);
-            from += region.run as usize;
+        let (rows, stride, lots) = region.rows();
+        let lot = (region.run as usize, rows as usize);
+        for to in lots {
+            carrier.rows(from, to as usize, lot, (region.run.cast_signed(), stride));
+            from += lot.0 * lot.1;
         }
     }
 }

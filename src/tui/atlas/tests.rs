@@ -326,3 +326,42 @@ fn lines_are_made_when_something_folds_and_not_for_every_frame() {
     // As many lines are drawn as there is room for.
     assert!(app.hits.tree_rows.len() < 40 && app.atlas().rows().len() > 140);
 }
+
+/// Issue 7: what the screen derives from where ranks sit follows them onto their GPUs, and their clocks and links are told.
+#[test]
+fn ranks_that_are_bound_to_gpus_are_routed_from_there_and_their_gpus_are_told() {
+    use crate::topology::{Bound, CudaDevice, GpuRange, GpuState};
+    let (mut header, records) = boxed();
+    let hardware = header.topology.hardware[0].clone();
+    header.topology.ranks.iter_mut().for_each(|place| place.gpu = None);
+    let mut app = live((header, Vec::new()), Tab::Topology);
+    assert_eq!(app.atlas().router.label(0, 7), Some(crate::topology::PathLabel::Sys), "memory of two nodes");
+    assert!(!shown(&mut app).contains("GPU of 7"));
+    // In the opposite order: rank 7 on the first GPU.
+    let bound = |rank: usize| {
+        let gpu = &hardware.gpus[7 - rank];
+        let address = gpu.pci.map(|at| hardware.pci[at].address);
+        let device = CudaDevice { number: 7 - rank, name: "A \u{1b}[31mGPU".to_owned(), address, ..CudaDevice::default() };
+        Bound { rank, gpu: Some(device), cores: vec![rank], numa: None }
+    };
+    let software = [("CUDA driver".to_owned(), "CUDA 12.8".to_owned())].into();
+    app.apply(&Record { t: 0.1, event: Event::Bound { ranks: (0..8).map(bound).collect(), software } });
+    let at = |app: &App, rank: usize| app.atlas().router.end(rank).map(|(_, device)| device);
+    assert_eq!(at(&app, 7), Some(crate::topology::hardware::Device::Gpu(0)));
+    assert_eq!(at(&app, 0), Some(crate::topology::hardware::Device::Gpu(7)));
+    records.iter().for_each(|record| app.apply(record));
+    let mut range = GpuRange::of(7);
+    range.add(&GpuState { sm_clock: Some(1200), throttled: vec!["heat".to_owned()], ..GpuState::default() }, true);
+    app.apply(&Record { t: 99.0, event: Event::GpusSeen { ranges: vec![range, GpuRange::of(99)] } });
+    app.ui.matrix.cursor = (7, 1);
+    press(&mut app, "3");
+    let screen = shown(&mut app);
+    assert!(screen.contains("GPU of 7: SM 1200 MHz · throttled"), "{screen}");
+    press(&mut app, "8");
+    let screen = shown(&mut app);
+    assert!(screen.contains("rank 7") && screen.contains("CUDA driver") && !screen.contains('\u{1b}'), "{screen}");
+    // Home again, for a sweep of the host's memory.
+    let home = |rank| Bound { rank, gpu: None, cores: vec![rank], numa: Some(rank / 4) };
+    app.apply(&Record { t: 100.0, event: Event::Bound { ranks: (0..8).map(home).collect(), software: Default::default() } });
+    assert!(matches!(at(&app, 7), Some(crate::topology::hardware::Device::Memory(1))));
+}

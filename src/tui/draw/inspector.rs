@@ -10,6 +10,7 @@ use crate::matrix::Metric;
 use crate::sample::{Pattern, Status};
 use crate::session::{Shot, SizeCell};
 use crate::sweep::Enough;
+use crate::topology::GpuRange;
 use crate::tui::atlas::short;
 use crate::tui::findings::mark;
 use crate::units::{format_seconds, format_size, plain};
@@ -213,6 +214,11 @@ fn facts(scene: &Scene<'_>, columns: usize) -> Vec<Line<'static>> {
         lines.push(row("samples", text(format!("{} × {}{take}", size.shots.len(), count(messages as usize, "message")))));
         lines.push(row("run", text(fit(&run(scene, size), room))));
     }
+    for rank in if from == to { vec![from] } else { vec![from, to] } {
+        if let Some(range) = scene.model.gpus.get(&rank) {
+            lines.extend(gpu(scene, range, columns));
+        }
+    }
     for (who, rank) in [("sender", from), ("receiver", to)] {
         if let Some(reason) = scene.model.lost.get(&rank) {
             lines.push(Line::from(span(cut(&format!(" {who} lost: {reason}"), columns), look.error())));
@@ -225,6 +231,13 @@ fn facts(scene: &Scene<'_>, columns: usize) -> Vec<Line<'static>> {
         lines.push(Line::from(span(" start a sweep to measure", look.dim())));
     }
     lines
+}
+
+/// How a rank's GPU was doing while the sweep ran; what is not as it should be stands out.
+fn gpu(scene: &Scene<'_>, range: &GpuRange, columns: usize) -> Vec<Line<'static>> {
+    let style = if range.throttled > 0 || range.narrow > 0 { scene.look.warn() } else { scene.look.text() };
+    let told = format!("GPU of {}: {}", range.rank, range.told().join(" · "));
+    wrap(&told, columns.saturating_sub(2)).into_iter().take(3).map(|line| Line::from(span(format!(" {line}"), style))).collect()
 }
 
 /// How much the pair changed since the other session.

@@ -6,11 +6,15 @@ use ratatui::text::{Line, Span};
 
 use super::text::{count, cut, fit, left, panel, put, right, span, window, wrap};
 use super::{HitMap, Scene};
-use crate::session::LogLine;
+use crate::session::{LogLine, Model};
+use crate::topology::{GpuRange, Placement};
 use crate::tui::keys::Action;
 use crate::tui::player::Player;
 use crate::tui::state::Whose;
 use crate::units::{format_duration, plain};
+
+/// Ranks whose GPUs are told here; of more the matrix tells each.
+const GPUS: usize = 32;
 
 /// Draw the tab.
 pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
@@ -81,6 +85,7 @@ fn facts(scene: &Scene<'_>, columns: u16) -> Vec<Line<'static>> {
         ));
     }
     rows.push(("samples".to_owned(), scene.model.samples().to_string()));
+    rows.extend(gpus(scene.model));
     rows.extend(header.software.iter().map(|(key, value)| (plain(key), plain(value))));
     let columns = usize::from(columns);
     let names = rows.iter().map(|(name, _)| super::text::width(name)).max().unwrap_or(0).min(columns / 2);
@@ -105,6 +110,20 @@ fn facts(scene: &Scene<'_>, columns: u16) -> Vec<Line<'static>> {
         }
     }
     lines
+}
+
+/// Whose each GPU is, and how it was doing.
+fn gpus(model: &Model) -> Vec<(String, String)> {
+    let topology = &model.header.topology;
+    let of = |place: &Placement| {
+        let hardware = topology.hardware_of(&place.host)?;
+        let gpu = hardware.gpus.get(place.gpu?)?;
+        let address = gpu.pci.and_then(|at| hardware.pci.get(at)).map(|device| device.address.to_string());
+        let range = model.gpus.get(&place.rank).map(GpuRange::told).unwrap_or_default();
+        let facts: Vec<String> = std::iter::once(format!("GPU {} {}", gpu.index, gpu.name)).chain(address).chain(range).collect();
+        Some((format!("rank {}", place.rank), facts.join(" · ")))
+    };
+    topology.ranks.iter().filter_map(of).take(GPUS).collect()
 }
 
 fn draw_facts(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, lines: &[Line<'static>], hits: &mut HitMap) {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use toposcope::plan::strategy::{Held, Job, Strategy};
 use toposcope::plan::work::work;
 use toposcope::plan::{Batch, Endpoints, Parameter, Place, Plan, Segment, Transfers};
-use toposcope::sample::MoverKind;
+use toposcope::sample::{Memory, MoverKind};
 use toposcope::transport::work::{Carried, Carry, Content, Region, SPACE, Work};
 use toposcope::transport::{End, Engine, Grouped, Report};
 
@@ -76,11 +76,17 @@ fn spoil(work: &mut Work, rank: usize) {
 
 /// Every strategy, strided plans, and wrong bytes, with every mover.
 pub fn every_work(engine: &mut dyn Engine) {
+    let movers: Vec<MoverKind> = engine.movers().iter().copied().filter(|mover| mover.moves(Memory::Host)).collect();
+    every_work_on(engine, Memory::Host, &movers);
+}
+
+/// The same on this memory, with these movers.
+pub fn every_work_on(engine: &mut dyn Engine, memory: Memory, movers: &[MoverKind]) {
     let mut id = 0;
-    for &mover in engine.movers().iter().filter(|mover| mover.moves(toposcope::sample::Memory::Host)) {
+    for &mover in movers {
         let mut works: Vec<Work> = Strategy::all(4).into_iter().map(|of| strategy(of, 2_000_003)).collect();
         works.push(columns());
-        for mut work in works {
+        for mut work in works.into_iter().map(|work| work.on(memory, &[])) {
             id += 1;
             whole(engine, &work, mover, id);
             spoil(&mut work, 0);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use toposcope::sample::{Memory, MoverKind, Pattern};
@@ -22,7 +23,7 @@ const RANKS: usize = 4;
 
 type Scenario = fn(Box<dyn Engine>);
 
-const SCENARIOS: [(&str, Scenario); 8] = [
+const SCENARIOS: [(&str, Scenario); 11] = [
     ("every pattern", every_pattern),
     ("staged", staged),
     ("slow gates", slow_gates),
@@ -31,6 +32,9 @@ const SCENARIOS: [(&str, Scenario); 8] = [
     ("hang", hang),
     ("sick", sick),
     ("no mapping", no_mapping),
+    ("works", works),
+    ("aware", aware),
+    ("unaware", unaware),
 ];
 
 fn scenario() -> Option<(String, Scenario)> {
@@ -67,6 +71,10 @@ fn rank() {
 
 /// Run a scenario with stand-ins, TOML on top of the box's: what these tell, and what the child has moved.
 fn child(engine: &str, name: &str, also: &str) -> Option<(Told, BTreeMap<String, u64>)> {
+    child_with(engine, name, also, &[])
+}
+
+fn child_with(engine: &str, name: &str, also: &str, more: &[(&str, PathBuf)]) -> Option<(Told, BTreeMap<String, u64>)> {
     let place = Place::new();
     let (report, moved) = (place.folder().join("report"), place.folder().join("moved"));
     std::fs::create_dir(&report).unwrap();
@@ -84,7 +92,7 @@ fn child(engine: &str, name: &str, also: &str) -> Option<(Told, BTreeMap<String,
     };
     #[cfg(not(feature = "mpi"))]
     let mut command = place.command(&own);
-    command.args(words).env(SCENARIO, name).env(MOVED, &moved).env(ALSO, also);
+    command.args(words).env(SCENARIO, name).env(MOVED, &moved).env(ALSO, also).envs(more.iter().cloned());
     let run = place.start(serve(&mut command, &report));
     until(Duration::from_secs(240), name, || run.said(), || run.said().contains(&format!("{name} ended ")));
     let said = run.said();
@@ -97,7 +105,8 @@ fn child(engine: &str, name: &str, also: &str) -> Option<(Told, BTreeMap<String,
 }
 
 fn on_gpus(mover: MoverKind, arena: u64) -> Setup {
-    Setup { memory: Memory::Cuda, ..setup(mover, arena, LANES) }
+    let gpus = (0..RANKS).map(|gpu| gpu.to_string()).collect();
+    Setup { memory: Memory::Cuda, gpus, ..setup(mover, arena, LANES) }
 }
 
 /// Movers of an engine that copy on GPUs.
@@ -263,9 +272,8 @@ fn buffers_that_a_gpu_does_not_hold_are_refused_with_its_name() {
 /// Three GPUs for four ranks.
 fn fewer(mut engine: Box<dyn Engine>) {
     for mover in copying(engine.as_ref()) {
-        let refused = engine.prepare(&on_gpus(mover, 1 << 20)).unwrap_err();
-        assert!(matches!(refused, TransportError::Unready { rank: 3, .. }), "{refused}");
-        assert!(refused.to_string().contains('3'), "{refused}");
+        let refused = engine.prepare(&Setup { gpus: Vec::new(), ..on_gpus(mover, 1 << 20) }).unwrap_err();
+        assert!(refused.to_string().contains("4 ranks, 3 GPUs"), "{refused}");
     }
     engine.finish();
 }
@@ -360,6 +368,62 @@ fn no_mapping(mut engine: Box<dyn Engine>) {
 #[test]
 fn memory_that_cannot_be_mapped_waives_its_pairs() {
     child("rank", "no mapping", "cuda.p2p = false");
+}
+
+/// Plans on GPUs: packed and unpacked there, every byte compared.
+fn works(mut engine: Box<dyn Engine>) {
+    let movers = copying(engine.as_ref());
+    crate::engine::works::every_work_on(engine.as_mut(), Memory::Cuda, &movers);
+    // And back to a sweep.
+    engine.prepare(&on_gpus(movers[0], 1 << 20)).unwrap();
+    measured(engine.as_mut(), &probe(1, duplex(0, 3)));
+    engine.finish();
+}
+
+#[test]
+fn plans_are_carried_on_gpus_and_wrong_bytes_are_found() {
+    for engine in ["threads", "rank"] {
+        if cfg!(not(feature = "mpi")) && engine == "rank" {
+            continue;
+        }
+        let Some((told, _)) = child(engine, "works", "") else { continue };
+        assert_eq!(told.violations, [""; 0], "{engine}");
+        assert!(told.calls("cuMemcpy2DAsync_v2") > 0, "{engine}: columns are packed by rows");
+    }
+}
+
+/// The MPI library's own movers, on addresses of GPUs.
+fn aware(mut engine: Box<dyn Engine>) {
+    let mut id = 0;
+    for mover in [MoverKind::MpiSendrecv, MoverKind::MpiPut] {
+        engine.prepare(&on_gpus(mover, 2 << 20)).unwrap();
+        for bytes in [1, 300_000] {
+            for mut order in every() {
+                id += 1;
+                (order.probe.id, order.probe.bytes) = (id, bytes);
+                measured(engine.as_mut(), &order);
+            }
+        }
+    }
+    engine.finish();
+}
+
+fn unaware(mut engine: Box<dyn Engine>) {
+    for mover in [MoverKind::MpiSendrecv, MoverKind::MpiPut] {
+        let refused = engine.prepare(&on_gpus(mover, 1 << 20)).unwrap_err().to_string();
+        assert!(refused.contains("MPIX_Query_cuda_support") && refused.contains("--with-cuda"), "{refused}");
+    }
+    engine.finish();
+}
+
+#[cfg(feature = "mpi")]
+#[test]
+fn an_mpi_that_takes_gpus_moves_their_memory_and_another_one_is_refused() {
+    // The stand-in answers for the library, whose own copies reach its memory as they are.
+    if let Some((told, _)) = child_with("rank", "aware", "", &[("LD_PRELOAD", super::stand_in::stand_ins().join("libcuda.so.1"))]) {
+        assert_eq!(told.violations, [""; 0]);
+        child("rank", "unaware", "");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "the stand-ins are called as the driver and NCCL are")]
 #![allow(clippy::cast_possible_wrap, reason = "numbers of ranks fit C's")]
 
+mod binding;
 mod cases;
 mod driver;
 mod memory;

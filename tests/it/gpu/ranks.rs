@@ -17,6 +17,10 @@ const RANK: &str = "TOPOSCOPE_STAND_IN_RANK";
 const RANKS: &str = "TOPOSCOPE_TEST_RANKS";
 const ID: &str = "TOPOSCOPE_TEST_ID";
 
+/// Messages of an exchange from each to each, and the bytes of one.
+const MESSAGES: usize = 50;
+const PIECE: usize = 1 << 14;
+
 /// Have ranks do a case together; what they said, and what the two libraries told.
 fn together(case: &str, ranks: usize, set: &[(&str, &str)]) -> (Vec<String>, Told, Told) {
     let (report, id) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -146,26 +150,31 @@ pub fn do_case(case: &str) {
     }
 }
 
-/// Everyone sends to everyone, itself included, more messages than can be told at a time.
+/// Everyone sends to everyone, itself included, more messages than can be told at a time, each of its own.
 fn exchange() {
     let own = start();
-    let messages = 50;
-    let piece = BYTES / 64;
-    let from = filled(own.number as u8 + 1, piece);
-    let to = filled(0, piece * own.ranks);
+    let (from, to) = (filled(0, MESSAGES * PIECE), filled(0, own.ranks * MESSAGES * PIECE));
+    let mark = |rank: usize, message: usize| (message * 4 + rank) as u8;
+    for message in 0..MESSAGES {
+        // SAFETY: memory of our own.
+        unsafe {
+            result::memset_d8_async(from + (message * PIECE) as u64, mark(own.number, message), PIECE, own.stream.cu_stream()).unwrap()
+        };
+    }
     for _ in 0..3 {
         ok(group(|| {
-            for _ in 0..messages {
+            for message in 0..MESSAGES {
                 for peer in 0..own.ranks {
-                    ok(own.send(from, piece, peer));
-                    ok(own.receive(to + (peer * piece) as u64, piece, peer));
+                    ok(own.send(from + (message * PIECE) as u64, PIECE, peer));
+                    ok(own.receive(to + ((peer * MESSAGES + message) * PIECE) as u64, PIECE, peer));
                 }
             }
         }));
     }
     settle(&own.stream);
-    let got = read(to, piece * own.ranks);
-    assert!(got.chunks(piece).zip(1..).all(|(bytes, peer)| bytes.iter().all(|&byte| byte == peer)));
+    for (at, piece) in read(to, own.ranks * MESSAGES * PIECE).chunks(PIECE).enumerate() {
+        assert!(piece.iter().all(|&byte| byte == mark(at / MESSAGES, at % MESSAGES)), "message {at}");
+    }
     free(from);
     free(to);
     own.end();

@@ -71,3 +71,35 @@ fn what_is_wrong_in_a_map_is_told_with_file_parameter_location_piece_and_rule() 
     let policy = run(&place, &["plan", "build", "--source", &source, "--target", &target, "--policy", "best"]);
     assert!(policy.ended_with(2).stderr.contains("\"best\" is neither"), "{}", policy.stderr);
 }
+
+#[test]
+fn what_a_plan_was_built_with_is_in_it_and_files_that_are_no_prices_are_told_as_such() {
+    let place = Place::new();
+    // A map without a name, as the reference stores one parameter.
+    let of = |map| write(&Maps::from([(String::new(), map)]));
+    let source = file(&place, "source.json", &of(replicated(&[8, 8], &[0, 1]).unwrap()));
+    let target = file(&place, "target.json", &of(split(&[8, 8], 0, &[4, 4]).unwrap()));
+    let ends = file(&place, "ends.json", r#"{"source": {"0": 0, "1": 1}, "target": {"0": 2, "1": 3}}"#);
+    let out = place.folder().join("plan.json").display().to_string();
+    let asked = ["plan", "build", "--source", &source, "--target", &target];
+    run(&place, &[&asked[..], &["--endpoints", &ends, "--out", &out]].concat()).ended_with(0);
+    let said = run(&place, &["replay", &out, "--fabric", "h20-2x8"]);
+    assert!(said.ended_with(0).stdout.contains("4 ranks, 2 flows"), "{}", said.stdout);
+    // Without endpoints it is the reference's own document, and where they are missing the way to give them is told.
+    run(&place, &[&asked[..], &["--out", &out]].concat()).ended_with(0);
+    let said = run(&place, &["replay", &out, "--fabric", "h20-2x8"]);
+    assert!(said.ended_with(2).stderr.contains("toposcope plan build --endpoints FILE"), "{}", said.stderr);
+
+    for (name, text, expected) in [
+        ("words", "hello", "no JSON: expected the folder of a session"),
+        ("object", "{\"a\": 1}", "an object without format, samples or fits: expected the folder of a session"),
+        ("empty", "", "the file is empty: expected the folder of a session"),
+    ] {
+        let said = run(&place, &["replay", &out, "--endpoints", &ends, "--calibration", &file(&place, name, text)]);
+        assert!(said.ended_with(2).stderr.contains(expected), "{name}: {}", said.stderr);
+    }
+    let said = run(&place, &["replay", &out, "--endpoints", &ends, "--fabric", &source]);
+    assert!(said.ended_with(2).stderr.contains("what was measured goes with --calibration"), "{}", said.stderr);
+    let said = run(&place, &["replay", &place.folder().display().to_string(), "--fabric", "h20-2x8"]);
+    assert!(said.ended_with(2).stderr.contains("a folder: expected one of the files in it"), "{}", said.stderr);
+}

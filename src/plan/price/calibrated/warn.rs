@@ -37,7 +37,8 @@ pub(super) fn warnings(own: &Calibrated, traffic: &Traffic) -> Vec<Warning> {
 
 /// Rates depend on who takes part: libraries choose other ways for other groups.
 fn group(measured: &Conditions, wanted: &Conditions, traffic: &Traffic) -> Option<Warning> {
-    const WHY: &str = "one NVLink pair gave 275 GB/s in a group of 8 and 54 in one of 16; calibrate on the group that the transfer uses";
+    const WHY: &str = "libraries choose other ways in other groups (elsewhere, one NVLink pair gave 275 GB/s in a group of 8 and 54 in one of 16); \
+                       calibrate on the group that the transfer uses";
     let same = if measured.group.is_empty() { wanted.group.iter().copied().eq(0..measured.ranks) } else { wanted.group == measured.group };
     let ranks = if wanted.ranks > 0 { wanted.ranks } else { traffic.ranks };
     let say = if measured.ranks == 0 {

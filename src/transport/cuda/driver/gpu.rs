@@ -42,6 +42,16 @@ pub fn version() -> Result<(u32, u32), CudaError> {
     Ok((version / 1000, version % 1000 / 10))
 }
 
+/// Whether one GPU's engines can read and write another one's memory directly, by CUDA's numbers; neither is started for it.
+pub fn reaches(from: usize, to: usize) -> Result<bool, CudaError> {
+    let api = Api::get()?;
+    let (from, to) = (device(api, from)?, device(api, to)?);
+    let mut can: c_int = 0;
+    // SAFETY: writes one int.
+    api.checked("cuDeviceCanAccessPeer", unsafe { (api.can_access)(&raw mut can, from, to) })?;
+    Ok(can != 0)
+}
+
 fn count(api: &Api) -> Result<usize, CudaError> {
     let mut count: c_int = 0;
     // SAFETY: writes one int.

@@ -16,6 +16,6 @@ mod stream;
 
 pub use error::{CudaError, Missing};
 pub use gate::Gate;
-pub use gpu::{Device, Gpu, devices, version};
+pub use gpu::{Device, Gpu, devices, reaches, version};
 pub use memory::{Buffer, Handle, Pinned};
 pub use stream::{Stream, Timer};

@@ -23,6 +23,24 @@ use mpi::traits::{AsRaw, Communicator};
 /// `MPI_SUCCESS` of every MPI library.
 const SUCCESS: c_int = 0;
 
+/// `MPI_ERR_BUFFER` of the standard's order, for a part that is outside of its memory.
+const OUTSIDE: c_int = 1;
+
+/// True if the library says that it takes memory of GPUs; asked at run time, since it may be another one than at build time. `None` if it
+/// does not know the question (an extension of Open MPI's, which MPICH has, too).
+#[cfg(feature = "cuda")]
+pub(super) fn takes_gpus() -> Option<bool> {
+    unsafe extern "C" {
+        fn dlsym(handle: *mut c_void, name: *const std::os::raw::c_char) -> *mut c_void;
+    }
+    // SAFETY: the null handle searches what is loaded (RTLD_DEFAULT); the function takes nothing and gives an int.
+    unsafe {
+        let found = dlsym(std::ptr::null_mut(), c"MPIX_Query_cuda_support".as_ptr());
+        let asked = (!found.is_null()).then(|| std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(found));
+        asked.map(|ask| ask() == 1)
+    }
+}
+
 /// A call that the library refused. Small, since calls inside timed regions return it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Refused {
@@ -288,6 +306,8 @@ fn test(request: &mut MPI_Request) -> Result<bool, Refused> {
 #[derive(Debug, Default)]
 pub(super) struct Arena {
     bytes: Vec<u8>,
+    /// instead of those: address and length of memory that somebody else keeps for as long as this is disturbed
+    far: Option<(usize, usize)>,
     requests: Vec<MPI_Request>,
     /// requests given up at a deadline, still pending as far as we know
     stale: Vec<MPI_Request>,
@@ -298,11 +318,42 @@ pub(super) struct Arena {
 impl Arena {
     /// Take over `bytes`; `window` requests will be posted at a time.
     pub(super) fn new(bytes: Vec<u8>, window: usize) -> Self {
-        Self { bytes, requests: Vec::with_capacity(window), stale: Vec::new(), lent: 0 }
+        Self { bytes, far: None, requests: Vec::with_capacity(window), stale: Vec::new(), lent: 0 }
+    }
+
+    /// Over memory of a GPU, for a library that takes it. Whoever lends it keeps it until this is not disturbed any more.
+    #[cfg(feature = "cuda")]
+    pub(super) fn far((start, length): (u64, usize), window: usize) -> Self {
+        let start = usize::try_from(start).unwrap_or(0);
+        let mut arena = Self::new(Vec::new(), window);
+        arena.far = Some((start, length));
+        arena
     }
 
     pub(super) fn len(&self) -> usize {
-        self.bytes.len()
+        self.far.map_or(self.bytes.len(), |(_, length)| length)
+    }
+
+    /// Address of a part.
+    #[inline]
+    fn part(&self, at: usize, length: usize, call: &'static str) -> Result<*const u8, Refused> {
+        let outside = Refused { call, code: OUTSIDE };
+        match self.far {
+            None => self.bytes.get(at..at + length).map(<[u8]>::as_ptr).ok_or(outside),
+            Some((start, size)) if at + length <= size => Ok(std::ptr::with_exposed_provenance(start + at)),
+            Some(_) => Err(outside),
+        }
+    }
+
+    /// Address of a part that is written.
+    #[inline]
+    fn part_mut(&mut self, at: usize, length: usize, call: &'static str) -> Result<*mut u8, Refused> {
+        let outside = Refused { call, code: OUTSIDE };
+        match self.far {
+            None => self.bytes.get_mut(at..at + length).map(<[u8]>::as_mut_ptr).ok_or(outside),
+            Some((start, size)) if at + length <= size => Ok(std::ptr::with_exposed_provenance_mut(start + at)),
+            Some(_) => Err(outside),
+        }
     }
 
     /// True if the library may still read or write this memory on behalf of a probe that was given up.
@@ -333,23 +384,20 @@ impl Arena {
     /// The request must be kept with this arena.
     #[inline]
     fn isend(&mut self, comm: &Comm, at: usize, length: usize, to: usize, tag: i32) -> Result<MPI_Request, Refused> {
-        let part = &self.bytes[at..at + length];
+        let part = self.part(at, length, "MPI_Isend")?;
         let mut request = null_request();
-        // SAFETY: the arena owns the memory, does not grow, and leaks it while requests are pending.
-        checked(unsafe { MPI_Isend(part.as_ptr().cast(), int(length), byte(), int(to), tag, comm.raw, &raw mut request) }, "MPI_Isend")?;
+        // SAFETY: the arena owns the memory, does not grow, and leaks it while requests are pending; what is lent to it is kept.
+        checked(unsafe { MPI_Isend(part.cast(), int(length), byte(), int(to), tag, comm.raw, &raw mut request) }, "MPI_Isend")?;
         Ok(request)
     }
 
     /// The request must be kept with this arena.
     #[inline]
     fn irecv(&mut self, comm: &Comm, at: usize, length: usize, from: usize, tag: i32) -> Result<MPI_Request, Refused> {
-        let part = &mut self.bytes[at..at + length];
+        let part = self.part_mut(at, length, "MPI_Irecv")?;
         let mut request = null_request();
         // SAFETY: as for `isend`.
-        checked(
-            unsafe { MPI_Irecv(part.as_mut_ptr().cast(), int(length), byte(), int(from), tag, comm.raw, &raw mut request) },
-            "MPI_Irecv",
-        )?;
+        checked(unsafe { MPI_Irecv(part.cast(), int(length), byte(), int(from), tag, comm.raw, &raw mut request) }, "MPI_Irecv")?;
         Ok(request)
     }
 
@@ -413,14 +461,16 @@ pub(super) struct PutWindow {
 impl PutWindow {
     /// Expose `arena`; collective. The arena must be kept until [`Self::free`] or the end of the process.
     pub(super) fn create(comm: &Comm, arena: &mut Arena) -> Result<Self, Refused> {
-        let size = aint(arena.bytes.len());
+        let size = arena.len();
+        let start = arena.part_mut(0, size, "MPI_Win_create")?;
+        let size = aint(size);
         // SAFETY: a null-initialised handle is filled by the call; MPI_INFO_NULL as the libraries define it is obtained
         // from a fresh, empty info object, which has the same meaning.
         unsafe {
             let mut info: MPI_Info = std::mem::zeroed();
             checked(mpi::ffi::MPI_Info_create(&raw mut info), "MPI_Info_create")?;
             let mut raw: MPI_Win = std::mem::zeroed();
-            let code = MPI_Win_create(arena.bytes.as_mut_ptr().cast(), size, 1, info, comm.raw, &raw mut raw);
+            let code = MPI_Win_create(start.cast(), size, 1, info, comm.raw, &raw mut raw);
             mpi::ffi::MPI_Info_free(&raw mut info);
             checked(code, "MPI_Win_create")?;
             checked(MPI_Win_lock_all(0, raw), "MPI_Win_lock_all")?;
@@ -430,11 +480,11 @@ impl PutWindow {
 
     /// Put a part of `arena` at `place` in the memory of `to`.
     pub(super) fn put(&self, arena: &Arena, at: usize, length: usize, to: usize, place: usize) -> Result<(), Refused> {
-        let part = &arena.bytes[at..at + length];
+        let part = arena.part(at, length, "MPI_Put")?;
         // SAFETY: the origin is not changed before the flush that follows; the library knows the target's size.
         let code = unsafe {
             let target = aint(place);
-            MPI_Put(part.as_ptr().cast(), int(length), byte(), int(to), target, int(length), byte(), self.raw)
+            MPI_Put(part.cast(), int(length), byte(), int(to), target, int(length), byte(), self.raw)
         };
         checked(code, "MPI_Put")
     }
