@@ -156,7 +156,9 @@ fn header(folder: &Path, engine: &dyn Engine, settings: &SweepSettings) -> Heade
     #[cfg(feature = "cuda")]
     {
         use crate::transport::cuda::nccl;
-        nccl::log::asked().into_iter().for_each(|name| _ = environment.remove(name));
+        for name in nccl::log::asked() {
+            environment.remove(name);
+        }
         if settings.memory == crate::sample::Memory::Cuda
             && let Ok(api) = nccl::api()
         {

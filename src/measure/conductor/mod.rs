@@ -488,7 +488,9 @@ impl<'a> Conductor<'a> {
         let mut samples = samples::of_report(probe, self.engine.topology(), report);
         if let Some(active) = &mut self.sweep {
             let news = active.ways.news(active.settings.mover, &samples, self.engine.topology());
-            news.into_iter().for_each(|text| self.notice(text));
+            for text in news {
+                self.notice(text);
+            }
         }
         self.blemished |= samples.iter().any(|sample| sample.status != Status::Ok);
         let mut enough = None;

@@ -113,7 +113,7 @@ impl Communicator {
     /// Put messages on a stream as one group, as jobs do. On return all of it is on the stream, or nothing will come of it.
     ///
     /// Of messages between the same two ranks both sides must give the same order: NCCL has no tags.
-    pub fn enqueue(&mut self, messages: impl IntoIterator<Item = Message>, stream: Stream, deadline: Instant) -> Result<(), Stop> {
+    pub(crate) fn enqueue(&mut self, messages: impl IntoIterator<Item = Message>, stream: Stream, deadline: Instant) -> Result<(), Stop> {
         let (calls, raw) = (self.calls, self.raw);
         self.grouped(deadline, |comm| {
             for message in messages {

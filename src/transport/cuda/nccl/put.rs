@@ -110,7 +110,7 @@ impl Communicator {
 
     /// Put `puts` on a stream as one group, and wait there for `signals`: how many from which ranks. Signals of one rank
     /// are counted, not told apart: each put gives one.
-    pub fn put(
+    pub(crate) fn put(
         &mut self,
         puts: impl IntoIterator<Item = Put>,
         signals: &[(usize, usize)],
