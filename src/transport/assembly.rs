@@ -89,7 +89,9 @@ mod tests {
     fn seen(ends: &[End]) -> Assembly {
         let setup = Setup { memory: Memory::Cuda, ..Setup::host(MoverKind::Nccl, Buffers::Rotate, 64, 1, 1) };
         let mut assembly = Assembly { setup: Some(setup), ..Assembly::default() };
-        ends.iter().for_each(|end| assembly.see(&ProbeReport::nothing(1, end.clone())));
+        for end in ends {
+            assembly.see(&ProbeReport::nothing(1, end.clone()));
+        }
         assembly
     }
 

@@ -201,7 +201,9 @@ mod tests {
 
     fn told(lines: &[&str]) -> Channels {
         let mut channels = Channels::default();
-        lines.iter().for_each(|line| channels.take(&format!("gpu1:812:840 [1] NCCL INFO {line}\n")));
+        for line in lines {
+            channels.take(&format!("gpu1:812:840 [1] NCCL INFO {line}\n"));
+        }
         channels
     }
 
@@ -251,7 +253,9 @@ mod tests {
     fn logs_of_dead_processes_are_removed_and_others_kept() {
         let folder = tempfile::tempdir().unwrap();
         let names = [format!("nccl-{}.log", std::process::id()), "nccl-4294967295.log".to_owned(), "nccl-notes.log".to_owned()];
-        names.iter().for_each(|name| std::fs::write(folder.path().join(name), "").unwrap());
+        for name in &names {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
         sweep_out(folder.path());
         assert_eq!(names.map(|name| folder.path().join(name).exists()), [true, false, true]);
     }
