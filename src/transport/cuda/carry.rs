@@ -56,29 +56,23 @@ fn share_of(part: &Part, flow: usize, role: Role) -> Option<usize> {
     part.shares.iter().position(|share| share.flow == flow && share.role == role)
 }
 
-impl<C: Control + Carrier> Device<C> {
-    /// Start this rank's GPU, and allocate and fill its memory.
-    fn take(&self, part: &Part, mover: MoverKind, mates: &[usize]) -> Result<Hold, TransportError> {
-        let unready = |reason: String| TransportError::Unready { rank: part.rank, reason };
-        let way = way(mover).filter(|way| *way != Way::Through).ok_or_else(|| {
-            unready(format!(
-                "plans on memory of GPUs go by memcpy (threads), cuda_ipc_pull or cuda_ipc_push (MPI), not by {}",
-                mover.name()
-            ))
-        })?;
-        let far = part.shares.iter().find(|share| share.role != Role::Copy && !mates.contains(&share.peer));
-        if let Some(share) = far {
-            let (flow, peer) = (share.flow, share.peer);
-            return Err(unready(format!(
-                "{} works between ranks of one host, and flow {flow} is with rank {peer} of another",
-                mover.name()
-            )));
-        }
-        let ordinal = part.lies.gpu.as_ref().map(|gpu| gpu.number).ok_or_else(|| unready("it is bound to no GPU".to_owned()))?;
-        let gpu = Gpu::open(ordinal).map_err(|error| unready(error.to_string()))?;
-        Hold::new(Arc::clone(&gpu), way, part)
+/// Start this rank's GPU, and allocate and fill its memory.
+fn take(part: &Part, mover: MoverKind, mates: &[usize]) -> Result<Hold, TransportError> {
+    let unready = |reason: String| TransportError::Unready { rank: part.rank, reason };
+    let way = way(mover).filter(|way| *way != Way::Through).ok_or_else(|| {
+        unready(format!("plans on memory of GPUs go by memcpy (threads), cuda_ipc_pull or cuda_ipc_push (MPI), not by {}", mover.name()))
+    })?;
+    let far = part.shares.iter().find(|share| share.role != Role::Copy && !mates.contains(&share.peer));
+    if let Some(share) = far {
+        let (flow, peer) = (share.flow, share.peer);
+        return Err(unready(format!("{} works between ranks of one host, and flow {flow} is with rank {peer} of another", mover.name())));
     }
+    let ordinal = part.lies.gpu.as_ref().map(|gpu| gpu.number).ok_or_else(|| unready("it is bound to no GPU".to_owned()))?;
+    let gpu = Gpu::open(ordinal).map_err(|error| unready(error.to_string()))?;
+    Hold::new(Arc::clone(&gpu), way, part)
+}
 
+impl<C: Control + Carrier> Device<C> {
     /// Fetch a message, where both ends of it are known.
     fn fetch(&mut self, share: usize, peer: usize, known: Option<(usize, usize, usize)>) -> Result<(), Stop> {
         match (known, &mut self.hold) {
@@ -120,7 +114,7 @@ impl<C: Control + Carrier> Carrier for Device<C> {
         let rank = Carrier::rank(&self.control);
         let node = |rank: usize| part.lies.nodes.get(rank);
         let mates: Vec<usize> = (0..part.lies.nodes.len()).filter(|&other| other != rank && node(other) == node(rank)).collect();
-        let taken = if part.is_idle() { Ok(None) } else { self.take(part, mover, &mates).map(Some) };
+        let taken = if part.is_idle() { Ok(None) } else { take(part, mover, &mates).map(Some) };
         let (hold, refused) = match taken {
             Ok(hold) => (hold, None),
             Err(error) => (None, Some(error)),

@@ -166,16 +166,13 @@ impl Hold {
         /// Of a row's distance; what is further apart is copied row by row.
         const PITCH: usize = i32::MAX as usize;
         let pitch = |step: i64| usize::try_from(step).ok().filter(|&step| step >= width && step <= PITCH);
-        match (pitch(step), pitch(into)) {
-            (Some(step), Some(into)) => {
-                let (target, source) = ((&self.memory, to), (&self.memory, from));
-                let copied = self.own.as_ref().map(|own| own.copy_rows(target, source, (width, rows), (into, step)));
-                self.note(copied.unwrap_or(Ok(())));
-            }
-            _ => {
-                let at = |start: usize, row: usize, step: i64| start.wrapping_add_signed((row as i64 * step) as isize);
-                (0..rows).for_each(|row| self.copy(at(from, row, step), at(to, row, into), width));
-            }
+        if let (Some(step), Some(into)) = (pitch(step), pitch(into)) {
+            let (target, source) = ((&self.memory, to), (&self.memory, from));
+            let copied = self.own.as_ref().map(|own| own.copy_rows(target, source, (width, rows), (into, step)));
+            self.note(copied.unwrap_or(Ok(())));
+        } else {
+            let at = |start: usize, row: usize, step: i64| start.wrapping_add_signed(row.cast_signed().wrapping_mul(step as isize));
+            (0..rows).for_each(|row| self.copy(at(from, row, step), at(to, row, into), width));
         }
     }
 

@@ -123,7 +123,7 @@ impl<C: Control> Device<C> {
                 match offered.handle() {
                     Ok(handle) => words = meet::words(&handle),
                     Err(error) => {
-                        self.lines.push(format!("{}: its memory cannot be shared with other processes: {error}", side.gpu.name()))
+                        self.lines.push(format!("{}: its memory cannot be shared with other processes: {error}", side.gpu.name()));
                     }
                 }
             }

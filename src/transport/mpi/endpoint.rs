@@ -88,8 +88,8 @@ impl MpiEndpoint {
         let size = usize::try_from(setup.arena).unwrap_or(usize::MAX);
         self.lanes = setup.lanes;
         self.stride = size.checked_next_multiple_of(64).unwrap_or(usize::MAX);
-        let made = make(self, size, self.stride.saturating_mul(setup.lanes));
-        let failed = match made {
+        let arenas = make(self, size, self.stride.saturating_mul(setup.lanes));
+        let failed = match arenas {
             Ok((outgoing, landing)) => {
                 (self.outgoing, self.landing) = (outgoing, landing);
                 None

@@ -34,7 +34,7 @@ pub trait Carrier {
     fn copy(&mut self, from: usize, to: usize, length: usize);
     /// The same of rows (bytes of one, how many), each so far from the one before (`steps`: from, to).
     fn rows(&mut self, from: usize, to: usize, (width, rows): (usize, usize), steps: (i64, i64)) {
-        let at = |start: usize, row: usize, step: i64| start.wrapping_add_signed((row as i64).wrapping_mul(step) as isize);
+        let at = |start: usize, row: usize, step: i64| start.wrapping_add_signed(row.cast_signed().wrapping_mul(step as isize));
         (0..rows).for_each(|row| self.copy(at(from, row, steps.0), at(to, row, steps.1), width));
     }
     /// Wait for this rank's own copies, where those go on by themselves.

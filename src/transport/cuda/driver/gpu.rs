@@ -91,7 +91,7 @@ impl Device {
             api.checked("cuDeviceTotalMem", (api.device_total)(&raw mut memory, device))?;
             api.checked("cuDeviceGetAttribute", (api.device_attribute)(&raw mut l2, L2, device))?;
         }
-        let hex: String = uuid.bytes.iter().map(|byte| format!("{:02x}", byte.cast_unsigned())).collect();
+        let hex = format!("{:032x}", u128::from_be_bytes(uuid.bytes.map(c_char::cast_unsigned)));
         let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
         Ok(Self {
             ordinal,
