@@ -271,7 +271,7 @@ impl Calibration {
     fn clean(&mut self) {
         let map = |map: &BTreeMap<String, String>| map.iter().map(|(key, value)| (plain(key), plain(value))).collect();
         (self.software, self.environment) = (map(&self.software), map(&self.environment));
-        self.gpus = self.gpus.iter().filter(|range| range.rank < self.world).filter_map(GpuRange::plain).collect();
+        self.gpus = self.gpus.iter().filter(|range| range.rank < self.world).filter_map(|range| range.cleaned(plain)).collect();
         (self.started, self.completion) = (plain(&self.started), plain(&self.completion));
         let names = self.topology.hosts.iter_mut().chain(self.placement.iter_mut().map(|placement| &mut placement.host));
         for text in names.chain(self.samples.iter_mut().filter_map(|sample| sample.reason.as_mut())) {

@@ -175,7 +175,7 @@ impl Model {
             Event::Bound { ranks, software } => self.bound(ranks, software),
             Event::GpusSeen { ranges } => {
                 let world = self.world();
-                let good = ranges.iter().filter(|range| range.rank < world).filter_map(GpuRange::plain);
+                let good = ranges.iter().filter(|range| range.rank < world).filter_map(|range| range.cleaned(plain));
                 self.gpus.extend(good.map(|range| (range.rank, range)));
                 Change::State
             }

@@ -119,15 +119,12 @@ impl GpuRange {
         told
     }
 
-    /// The same with texts that are safe to show; `None` for a range that is none: recorded sessions are data.
-    pub fn plain(&self) -> Option<Self> {
+    /// The same with texts made safe to show by `plain`; `None` for a range that is none: recorded sessions are data.
+    pub fn cleaned(&self, plain: impl Fn(&str) -> String) -> Option<Self> {
         let sound = |lanes: &Lanes| lanes.speed.is_finite() && lanes.speed > 0.0;
         let power = self.power.is_none_or(|(low, high)| low.is_finite() && high.is_finite());
         let good = power && self.pcie.is_none_or(|(now, most)| sound(&now) && sound(&most)) && self.throttled <= self.looks;
-        good.then(|| Self {
-            reasons: self.reasons.iter().take(REASONS).map(|reason| crate::units::plain(reason)).collect(),
-            ..self.clone()
-        })
+        good.then(|| Self { reasons: self.reasons.iter().take(REASONS).map(|reason| plain(reason)).collect(), ..self.clone() })
     }
 }
 
@@ -174,7 +171,7 @@ mod tests {
         let told = "throttled in 1 of 4 looks (heat, power limit)";
         assert_eq!(range.told(), ["SM 1410–1980 MHz", "54 °C", "300 W", "PCIe Gen4 x16 of Gen5 x16", told]);
         assert_eq!((range.looks, range.narrow), (4, 1));
-        assert_eq!(range.plain(), Some(range.clone()));
-        assert_eq!(GpuRange { power: Some((f64::NAN, 1.0)), ..range }.plain(), None);
+        assert_eq!(range.cleaned(str::to_owned), Some(range.clone()));
+        assert_eq!(GpuRange { power: Some((f64::NAN, 1.0)), ..range }.cleaned(str::to_owned), None);
     }
 }
