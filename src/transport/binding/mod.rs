@@ -66,8 +66,11 @@ struct Host<'a> {
 pub fn decide(topology: &Topology, seen: &[(usize, Sight)], gpus: &[String], cores: Cores) -> Result<Decided, String> {
     let names = gpus.iter().map(|gpu| gpu.parse::<GpuName>()).collect::<Result<Vec<_>, _>>().map_err(|error| format!("--gpus: {error}"))?;
     let mut decided = Decided::default();
+    // Ranks told what they see in any order.
+    let mut in_order: Vec<&(usize, Sight)> = seen.iter().collect();
+    in_order.sort_by_key(|(rank, _)| *rank);
     for name in topology.hosts() {
-        let own = seen.iter().filter_map(|(rank, sight)| Some((topology.ranks.get(*rank).filter(|place| place.host == name)?, sight)));
+        let own = in_order.iter().filter_map(|(rank, sight)| Some((topology.ranks.get(*rank).filter(|place| place.host == name)?, sight)));
         let (ranks, sights): (Vec<_>, Vec<_>) = own.unzip();
         if ranks.is_empty() {
             continue;

@@ -56,6 +56,18 @@ fn ranks_of_each_host_take_its_gpus_in_order_near_their_cores() {
 }
 
 #[test]
+fn it_does_not_matter_who_told_first_what_it_sees() {
+    let topology = job(&[("a", 3), ("b", 2)]);
+    let mut seen = all_see(&topology, &[0, 1, 2, 3]);
+    seen.reverse();
+    seen.swap(0, 3);
+    let decided = decide(&topology, &seen, &[], Cores::Near).unwrap();
+    assert_eq!(buses(&decided), [0, 1, 2, 0, 1]);
+    let decided = decide(&topology, &seen, &named(&["3", "1", "2"]), Cores::Near).unwrap();
+    assert_eq!(buses(&decided), [3, 1, 2, 3, 1]);
+}
+
+#[test]
 fn more_ranks_than_gpus_are_refused_with_the_host_and_the_way_out() {
     let topology = job(&[("node1", 2), ("node2", 3)]);
     let mut seen = all_see(&topology, &[0, 1]);

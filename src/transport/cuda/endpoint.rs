@@ -20,6 +20,8 @@ pub struct Device<C> {
     pub(super) several: Several,
     /// of a work on GPUs that this rank takes part in
     pub(super) hold: Option<Hold>,
+    /// the other ranks of the probe, until they are told that nothing will come of it
+    others: Vec<usize>,
     /// the other ranks of this host that the last preparation on GPUs was made with
     pub(super) met: Option<Vec<usize>>,
     /// preparations on GPUs, those that end one included
@@ -32,7 +34,17 @@ pub struct Device<C> {
 impl<C> Device<C> {
     /// A rank without a GPU so far.
     pub fn new(control: C) -> Self {
-        Self { control, side: None, several: Several::default(), hold: None, met: None, meetings: 0, lines: Vec::new(), through: false }
+        Self {
+            control,
+            side: None,
+            several: Several::default(),
+            others: Vec::new(),
+            hold: None,
+            met: None,
+            meetings: 0,
+            lines: Vec::new(),
+            through: false,
+        }
     }
 
     /// Leave alone: others may still have this rank's memory mapped, or be gone with theirs, so all stays as it is until the process ends.
@@ -63,19 +75,27 @@ impl<C> Drop for Device<C> {
 }
 
 impl<C: Control> Device<C> {
-    /// Tell all others of a probe that nothing will come of it.
-    pub(super) fn refuse(&mut self, probe_ranks: &[usize], stop: Stop) -> Stop {
-        let (rank, soon) = (self.control.rank(), Instant::now() + Duration::from_millis(100));
-        for &other in probe_ranks.iter().filter(|&&other| other != rank) {
-            let _ = self.control.notify(other, Word::Refused.encode(), soon);
+    /// Tell all others of the probe, once, that nothing will come of it since `rank` cannot take part.
+    fn pass_on(&mut self, rank: usize) {
+        let soon = Instant::now() + Duration::from_millis(100);
+        for other in std::mem::take(&mut self.others) {
+            let _ = self.control.notify(other, Word::Refused(rank).encode(), soon);
         }
+    }
+
+    /// This rank cannot take part in the probe.
+    #[cold]
+    pub(super) fn refuse(&mut self, stop: Stop) -> Stop {
+        self.pass_on(self.control.rank());
         stop
     }
-}
 
-#[cold]
-pub(super) fn refused(from: usize) -> Stop {
-    Stop::Failed(format!("rank {from} cannot take part in it"))
+    /// Another rank cannot. Passed on, since each rank listens to those alone whom its part in the probe has it wait for.
+    #[cold]
+    pub(super) fn refused(&mut self, rank: usize) -> Stop {
+        self.pass_on(rank);
+        Stop::Failed(format!("rank {rank} cannot take part in it"))
+    }
 }
 
 impl<C: Control> Endpoint for Device<C> {
@@ -100,12 +120,14 @@ impl<C: Control> Endpoint for Device<C> {
     fn begin(&mut self, probe: &Probe) -> Result<(), Stop> {
         self.control.begin(probe)?;
         let Some(side) = &mut self.side else { return Ok(()) };
+        self.others = probe.ranks();
+        self.others.retain(|&other| other != side.rank);
         let flows = probe.flows();
         let ready = match side.refusal(&flows) {
             Some(why) => Err(Stop::Failed(why)),
             None => side.health().and_then(|()| side.ready(flows.len(), 1)),
         };
-        ready.map_err(|stop| self.refuse(&probe.ranks(), stop))
+        ready.map_err(|stop| self.refuse(stop))
     }
 
     fn connect(&mut self, probe: &Probe, deadline: Instant) -> Result<(), Stop> {
@@ -121,7 +143,10 @@ impl<C: Control> Endpoint for Device<C> {
     #[inline]
     fn await_notice(&mut self, from: usize, deadline: Instant) -> Result<u64, Stop> {
         let word = self.control.await_notice(from, deadline)?;
-        if self.side.is_some() && Word::decode(word) == Some(Word::Refused) { Err(refused(from)) } else { Ok(word) }
+        match self.side.as_ref().and_then(|_| Word::decode(word)) {
+            Some(Word::Refused(rank)) => Err(self.refused(rank)),
+            _ => Ok(word),
+        }
     }
 
     fn send(&mut self, to: usize, window: Window, deadline: Instant) -> Result<(), Stop> {

@@ -6,6 +6,7 @@
 //! may wait for all of a GPU's work, that behind a closed gate included.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Control;
@@ -40,8 +41,8 @@ pub(super) struct Half {
 pub(super) struct Joint {
     /// `None` before the ranks have met, and once it was given up
     comm: Option<Communicator>,
-    /// what is registered for puts, kept until no communicator has it
-    memory: Vec<Memory>,
+    /// what is registered for puts, kept until no communicator has it; given back before the GPU, with whose context it would go
+    memory: Vec<(Memory, Arc<Gpu>)>,
     given_up: Option<String>,
     /// (sender, receiver) that have met before
     connected: BTreeSet<(usize, usize)>,
@@ -50,12 +51,12 @@ pub(super) struct Joint {
 
 impl Joint {
     /// Arenas for puts: NCCL's own memory, which alone can be registered.
-    pub(super) fn allocate(&mut self, gpu: &std::sync::Arc<Gpu>, context: usize, length: usize) -> Result<Buffer, String> {
+    pub(super) fn allocate(&mut self, gpu: &Arc<Gpu>, context: usize, length: usize) -> Result<Buffer, String> {
         let api = nccl::api().map_err(|missing| missing.to_string())?;
         gpu.enter().map_err(|error| error.to_string())?;
         let memory = Memory::allocate(api, length.max(1))?;
         let buffer = Buffer::lent(gpu, (memory.address(), context), length);
-        self.memory.push(memory);
+        self.memory.push((memory, Arc::clone(gpu)));
         Ok(buffer)
     }
 
@@ -78,7 +79,7 @@ impl Joint {
     fn meet(&mut self, setup: &Setup, rank: usize) -> Result<(), String> {
         let api = nccl::api().map_err(|missing| missing.to_string())?;
         let mut comm = Communicator::join(api, &setup.nccl, &setup.group, rank, MEET)?;
-        if let [from, into] = &self.memory[..] {
+        if let [(from, _), (into, _)] = &self.memory[..] {
             comm.register(from, into, Instant::now() + MEET).map_err(|stop| match stop {
                 Stop::Deadline => format!("registering memory for puts took more than {} s", MEET.as_secs()),
                 Stop::Failed(why) => why,

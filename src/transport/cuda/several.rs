@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::Control;
-use super::endpoint::{Device, refused};
+use super::endpoint::Device;
 use super::joint_several::Round;
 use super::side::{Moved, Side, Way};
 use super::word::{MOST_FLOWS, OWN, Word};
@@ -83,10 +83,13 @@ impl<C: Control> Device<C> {
     }
 
     /// What a word of a GPU's means here.
-    fn heard(&mut self, from: usize, word: Word) -> Result<Option<News>, Stop> {
+    fn heard(&mut self, word: Word) -> Result<Option<News>, Stop> {
+        if let Word::Refused(rank) = word {
+            return Err(self.refused(rank));
+        }
         let Some(side) = &mut self.side else { return Ok(None) };
         match word {
-            Word::Refused => Err(refused(from)),
+            Word::Refused(_) => Ok(None),
             Word::Launched(_) if side.way == Way::Joint => self.launched().map(|()| None),
             Word::Acknowledged(flow, time) if side.way == Way::Joint => {
                 self.hold(flow, time);
@@ -184,10 +187,7 @@ impl<C: Control> Together for Device<C> {
         several.own = moved.into_iter().enumerate().map(own).collect();
         (several.next, several.starting, several.expected) = (0, false, 0);
         if let Err(stop) = ready {
-            let mut others: Vec<usize> = flows.iter().flat_map(|flow| [flow.from, flow.to]).collect();
-            others.sort_unstable();
-            others.dedup();
-            return Err(self.refuse(&others, stop));
+            return Err(self.refuse(stop));
         }
         self.control.join(flows, window)
     }
@@ -255,7 +255,7 @@ impl<C: Control> Together for Device<C> {
         match self.control.news(deadline)? {
             Some(News::Word { from, word }) => {
                 return match Word::decode(word) {
-                    Some(word) => self.heard(from, word),
+                    Some(word) => self.heard(word),
                     None => Ok(Some(News::Word { from, word })),
                 };
             }

@@ -16,8 +16,8 @@ pub(super) enum Word {
     Landed(usize, u64),
     /// to the sender: a window was received; what it took, ns, or 0 where the receiver does not know
     Acknowledged(usize, u64),
-    /// to all of a probe: nothing will come of it
-    Refused,
+    /// to all of a probe: nothing will come of it, since this rank cannot take part
+    Refused(usize),
 }
 
 impl Word {
@@ -26,7 +26,7 @@ impl Word {
             Self::Launched(flow) => (0, flow, 0),
             Self::Landed(flow, time) => (1, flow, time),
             Self::Acknowledged(flow, time) => (2, flow, time),
-            Self::Refused => (3, 0, 0),
+            Self::Refused(rank) => (3, rank, 0),
         };
         OWN | kind << KIND | (flow as u64) << FLOW | time
     }
@@ -41,7 +41,7 @@ impl Word {
             0 => Self::Launched(flow),
             1 => Self::Landed(flow, time),
             2 => Self::Acknowledged(flow, time),
-            _ => Self::Refused,
+            _ => Self::Refused(flow),
         })
     }
 }
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn words_are_read_as_they_were_written_and_others_are_left_alone() {
         let last = MOST_FLOWS - 1;
-        for word in [Word::Launched(3), Word::Landed(last, 7), Word::Acknowledged(last, MOST_NANOSECONDS), Word::Refused] {
+        for word in [Word::Launched(3), Word::Landed(last, 7), Word::Acknowledged(last, MOST_NANOSECONDS), Word::Refused(last)] {
             assert_eq!(Word::decode(word.encode()), Some(word));
             assert!(word.encode() < 1 << 62, "engines have the bits above");
         }
