@@ -171,3 +171,76 @@ fn notes(report: &Report, page: &mut Page) {
         once(page, "prediction: ", doubt.clone());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::scenarios::method::Method;
+    use crate::plan::scenario::{Amounts, Case, Ground, Scenario};
+    use crate::sample::MoverKind;
+
+    fn cell(mover: MoverKind, figure: f64, failed: &str) -> Cell {
+        Cell {
+            method: Method { mover, message: matches!(mover, MoverKind::MpiSendrecv).then_some(8 << 20) },
+            plans: 1,
+            bytes: vec![1],
+            seconds: vec![1.0],
+            runs: 5,
+            verified: 7,
+            figure,
+            predicted: Some(2.0 * figure),
+            doubts: vec!["a fan that nobody measured".to_owned()],
+            failed: failed.to_owned(),
+        }
+    }
+
+    fn report(rows: Vec<Row>) -> Report {
+        let methods = rows[0].cells.iter().map(|cell| cell.method).collect();
+        let (ground, session) = (Ground { world: 4, hosts: vec![vec![0, 1], vec![2, 3]] }, "s".to_owned());
+        let (lacks, doubts, prices) = (Vec::new(), Vec::new(), Some("cal.json".to_owned()));
+        Report { engine: "mpi", session, memory: "host", ground, given: false, methods, repeats: 5, warmup: 2, prices, rows, lacks, doubts }
+    }
+
+    fn case(name: &str) -> Case {
+        let ground = Ground { world: 4, hosts: vec![vec![0, 1], vec![2, 3]] };
+        Scenario::named(name).unwrap().cases(&ground, &Amounts { sizes: vec![3 << 19], model: 1 << 30 }).0.remove(0)
+    }
+
+    #[test]
+    fn wrong_bytes_are_marked_and_never_the_best() {
+        let cells = vec![
+            cell(MoverKind::MpiSendrecv, 10.0, ""),
+            cell(MoverKind::MpiPut, 40.0, "rank 1: flow 0 (0→1): byte 3 is not what was sent"),
+        ];
+        let text = text(&report(vec![Row { case: case("xpairs"), cells }]), Look::default());
+        let row = text.lines().find(|line| line.starts_with("xpairs")).unwrap();
+        let cells: Vec<&str> = row.split_whitespace().collect();
+        assert_eq!(cells, ["xpairs", "2", "1.5", "10.0", "2.00", "40.0!", "2.00", "1.00x"], "{text}");
+        assert!(
+            text.contains("!  xpairs, 1536 KiB, mpi_put: rank 1: flow 0") && text.contains("prediction: a fan that nobody measured"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn of_times_the_shortest_is_best_and_what_was_not_timed_is_a_dash() {
+        let row = |first: f64, failed: &str| Row {
+            case: case("sync_plan"),
+            cells: vec![cell(MoverKind::MpiSendrecv, first, failed), cell(MoverKind::MpiPut, 71.5, "")],
+        };
+        let last = |row: Row| {
+            let text = text(&report(vec![row]), Look::default());
+            let line = text.lines().find(|line| line.starts_with("sharded, then a plan inside")).unwrap();
+            line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(last(row(143.0, ""))[1..], ["143.0", "2.00", "71.5", "2.00", "2.00x"]);
+        assert_eq!(last(row(f64::NAN, "no memory"))[1..], ["–!", "–", "71.5", "2.00", "–"]);
+    }
+
+    #[test]
+    fn small_figures_keep_digits_and_sizes_are_as_short_as_they_can_be() {
+        let shown = |value: f64| figure(&cell(MoverKind::Memcpy, value, ""));
+        assert_eq!([1273.04, 5.44, 0.0213, 0.000_412].map(shown), ["1273.0", "5.4", "0.021", "0.000412"]);
+        assert_eq!([4 << 20, 64 << 10, 3 << 19, 0].map(mebibytes), ["4", "0.0625", "1.5", "0"]);
+    }
+}
