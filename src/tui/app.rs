@@ -220,6 +220,9 @@ impl App {
             if let Event::Notice { text } = &record.event {
                 self.ui.say(text.clone(), false);
             }
+            if let Event::ExecutionDone(run) = &record.event {
+                self.ui.tell_run(run);
+            }
             self.apply(&record);
             count += 1;
             if count.is_multiple_of(CHUNK) && self.share.is_some() && begun.elapsed() >= NEWS {
@@ -335,6 +338,7 @@ impl App {
             let busy = self.busy();
             self.replays.settle(&self.model, &mut self.ui.replay, busy, self.share.is_none());
             self.lights.settle(&self.model, &self.atlas, &self.ui.replay, &self.replays);
+            self.ui.forget_unpriced(&self.replays);
         }
         if self.ui.tab == Tab::Topology {
             self.atlas.settle(&self.model, self.view.key, &mut self.ui.topology);
@@ -469,16 +473,7 @@ impl App {
     fn action_of(&self, key: KeyEvent) -> Option<Action> {
         let keymap = &self.look.keymap;
         let own = |context| keymap.action_in(context, key).filter(|action| action.context() == context);
-        let tab = match self.ui.tab {
-            Tab::Topology => Some(Context::Topology),
-            Tab::Sweep => Some(Context::Sweep),
-            Tab::Matrix => Some(Context::Matrix),
-            Tab::Fits => Some(Context::Fits),
-            Tab::Fans => Some(Context::Fans),
-            Tab::Findings => Some(Context::Findings),
-            Tab::Replay => Some(Context::Replay),
-            Tab::Session => None,
-        };
+        let tab = self.ui.tab.context();
         let recorded = (self.mode == Mode::Recorded).then_some(Context::Recorded);
         // A plan has a time of its own.
         let plan = tab.filter(|tab| *tab == Context::Replay);

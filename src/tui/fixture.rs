@@ -12,7 +12,7 @@ use ratatui::layout::Rect;
 
 pub use found::{found, narrow};
 pub use machine::{boxed, boxes, switched};
-pub use replayed::{plans, ranking, rounds, two_hosts};
+pub use replayed::{plans, ranking, rounds, told_plans, two_hosts};
 
 use super::keys::Key;
 use super::{App, Effect, Look, Mode, Tab, Ui};

@@ -43,6 +43,7 @@ pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
         app.compare_with(other);
     }
     let mut screen = Screen { output: Output::new(tty.output), spare: Buffer::empty(Rect::ZERO), area: Rect::ZERO, changed: true };
+    let mut untouched = start_tab.is_none();
     screen.resize((tty.size)());
     let (mut asked, mut drawn, mut sized): (Option<Instant>, Option<Instant>, Instant) = (None, None, Instant::now());
     let mut overdrawn: Option<u64> = None;
@@ -67,7 +68,7 @@ pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
             // A probe that was drawn over once is a long one: the keys need not wait for it again and again.
             let known = overdrawn.is_some() && overdrawn == app.probe();
             let patience = if known { PATIENCE_KNOWN } else { PATIENCE };
-            let news = pass(gate.as_ref(), patience, || frame(&mut app, &mut screen, feed.as_mut(), since))?;
+            let news = pass(gate.as_ref(), patience, || frame(&mut app, &mut screen, feed.as_mut(), (since, untouched)))?;
             if let Some(ended) = news.ended {
                 return Ok(if leaving { Ended::Quit } else { ended });
             }
@@ -90,6 +91,11 @@ pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
         for input in coalesce(std::iter::once(first).chain(tty.input.try_iter())) {
             if matches!(input, Input::Resize(..)) {
                 screen.resize((tty.size)());
+            }
+            if matches!(input, Input::Key(_)) || matches!(input, Input::Mouse(mouse) if matches!(mouse.kind, MouseEventKind::Down(_))) {
+                // From now on the person decides what is looked at.
+                untouched = false;
+                app.ui.replay.named.clear();
             }
             let reaction = app.input(&input);
             screen.changed |= reaction.changed;
@@ -149,8 +155,11 @@ struct News {
 }
 
 /// News in, and a frame out if anything changed.
-fn frame(app: &mut App, screen: &mut Screen, feed: &mut dyn Feed, since: Duration) -> Result<News, TuiError> {
+fn frame(app: &mut App, screen: &mut Screen, feed: &mut dyn Feed, (since, untouched): (Duration, bool)) -> Result<News, TuiError> {
     let news = feed.drain();
+    if untouched {
+        app.ui.open_plans(&news.records);
+    }
     screen.changed |= app.take(news.records);
     screen.changed |= app.tick(since.as_secs_f64());
     let drawn = screen.changed && !screen.area.is_empty();

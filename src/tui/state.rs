@@ -4,6 +4,7 @@ use super::atlas::{Atlas, Grouping, TopologyPanel};
 use super::findings::{FindingsPanel, FindingsSight};
 use super::fits::Column;
 use super::form::Form;
+use super::keys::Context;
 use super::replay::ReplayPanel;
 use super::typing::Typing;
 use super::update::Effect;
@@ -66,6 +67,20 @@ impl Tab {
             Self::Replay => "Play",
             Self::Session => "Log",
             other => other.title(),
+        }
+    }
+
+    /// Where its own keys count.
+    pub const fn context(self) -> Option<Context> {
+        match self {
+            Self::Topology => Some(Context::Topology),
+            Self::Sweep => Some(Context::Sweep),
+            Self::Matrix => Some(Context::Matrix),
+            Self::Fits => Some(Context::Fits),
+            Self::Fans => Some(Context::Fans),
+            Self::Findings => Some(Context::Findings),
+            Self::Replay => Some(Context::Replay),
+            Self::Session => None,
         }
     }
 

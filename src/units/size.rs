@@ -14,9 +14,11 @@ pub fn parse_size(text: &str) -> Result<u64, UnitError> {
         "M" | "Mi" | "MiB" => 20,
         "G" | "Gi" | "GiB" => 30,
         "T" | "Ti" | "TiB" => 40,
+        "P" | "Pi" | "PiB" => 50,
+        "E" | "Ei" | "EiB" => 60,
         _ => return Err(UnitError::new(text, EXPECTED)),
     };
-    number.checked_mul(1 << shift).ok_or_else(|| UnitError::new(text, "a size that fits in 64 bits"))
+    number.checked_mul(1_u64 << shift).ok_or_else(|| UnitError::new(text, "a size that fits in 64 bits"))
 }
 
 /// Parse a list of sizes: `4KiB,1M`, a range `4KiB..256MiB` in steps of 4, or both mixed.
@@ -55,7 +57,7 @@ pub fn parse_sizes(text: &str) -> Result<Vec<u64>, UnitError> {
 
 /// A size in the largest binary unit that divides it: `4 KiB`, `64 MiB`, `1000 B`.
 pub fn format_size(bytes: u64) -> String {
-    let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let units: [(u32, &str); 6] = [(60, "EiB"), (50, "PiB"), (40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
     for (shift, unit) in units {
         // Exact, as long as it is short: 4 KiB, 1536 MiB, but not 23917272 KiB.
         if bytes >= 1 << shift && bytes.is_multiple_of(1 << shift) && bytes >> shift < 10_240 {
@@ -64,7 +66,9 @@ pub fn format_size(bytes: u64) -> String {
     }
     for (shift, unit) in units {
         if bytes >= 10 << shift || (shift > 10 && bytes >= 10_000 << (shift - 10)) {
-            return format!("{:.1} {unit}", bytes as f64 / (1_u64 << shift) as f64);
+            let amount = bytes as f64 / (1_u64 << shift) as f64;
+            // Four digits say enough.
+            return if amount >= 1000.0 { format!("{amount:.0} {unit}") } else { format!("{amount:.1} {unit}") };
         }
     }
     format!("{bytes} B")
@@ -76,10 +80,12 @@ mod tests {
 
     #[test]
     fn sizes_read_as_written() {
-        for (text, bytes) in [("0", 0), ("4096", 4096), ("4KiB", 4096), ("4k", 4096), ("64M", 64 << 20), (" 1 GiB ", 1 << 30)] {
+        for (text, bytes) in
+            [("0", 0), ("4096", 4096), ("4KiB", 4096), ("4k", 4096), ("64M", 64 << 20), (" 1 GiB ", 1 << 30), ("8E", 1 << 63)]
+        {
             assert_eq!(parse_size(text), Ok(bytes), "{text}");
         }
-        for bad in ["", "KiB", "4kB", "-1", "4.5M", "99999999999T"] {
+        for bad in ["", "KiB", "4kB", "-1", "4.5M", "99999999999T", "16E"] {
             assert!(parse_size(bad).is_err(), "{bad}");
         }
     }
@@ -103,6 +109,11 @@ mod tests {
             (1000, "1000 B"),
             (300_000_000, "286.1 MiB"),
             (23_917_272 << 10, "22.8 GiB"),
+            ((5000 << 20) + 1, "5000 MiB"),
+            (1 << 63, "8 EiB"),
+            ((1 << 63) - 1, "8192 PiB"),
+            (u64::MAX, "16.0 EiB"),
+            (3 << 50, "3 PiB"),
         ] {
             assert_eq!(format_size(bytes), text);
         }

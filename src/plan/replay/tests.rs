@@ -212,6 +212,24 @@ fn a_chain_is_told_as_one_and_a_full_pipeline_by_its_resource() {
 }
 
 #[test]
+fn many_short_stages_are_bound_by_what_is_busiest_over_all() {
+    let plan = |flows: &dyn Fn(usize) -> Vec<Flow>| traffic(30, &[true; 10], (0..10).flat_map(flows).collect());
+    // Each stage has a link of its own that binds it; one that never does is busy for most of the time.
+    let own = plan(&|stage| vec![flow(stage, 7, 8, 60, &[]), flow(stage, 10 + stage, 9, if stage == 3 { 110 } else { 100 }, &[])]);
+    let told = replay(&own, &made(30)).unwrap().bottleneck;
+    let say = "10 stages, bound by 10 resources in turn; busiest over all: link 7→8, 60.0 s of 101 s; longest stage: stage 3, 11.0 s";
+    assert_eq!((told.resource, told.say.as_str()), (Some(0), say));
+    assert!(close(told.seconds, 60.0));
+    let same = plan(&|stage| vec![flow(stage, 7, 8, 100, &[])]);
+    let told = replay(&same, &made(30)).unwrap().bottleneck;
+    assert!(told.resource == Some(0) && told.say.starts_with("10 stages, each bound by link 7→8, 100 s of 100 s; "), "{}", told.say);
+    let short = plan(&|stage| vec![flow(stage, 7, 8, 1, &[])]);
+    let told = replay(&short, &Made { alpha: 1.0, ..made(30) }).unwrap().bottleneck;
+    assert!(told.resource.is_none() && close(told.seconds, 10.0), "{told:?}");
+    assert!(told.say.starts_with("10 stages one after another, each with its latency: 10.0 s of 11.0 s; "), "{}", told.say);
+}
+
+#[test]
 fn what_cannot_pass_is_refused_and_nothing_to_pass_is_not() {
     let dead = Made { pair: |_, to| if to == 1 { 0.0 } else { 10.0 }, ..made(3) };
     let refused = replay(&traffic(3, &[true], vec![flow(0, 0, 2, 5, &[]), flow(0, 0, 1, 5, &[])]), &dead).unwrap_err();

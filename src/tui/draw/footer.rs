@@ -108,6 +108,16 @@ pub fn actions(scene: &Scene<'_>) -> Vec<(Action, &'static str)> {
     actions
 }
 
+/// What is being typed on the Replay tab, where other keys are letters.
+pub fn typed(scene: &Scene<'_>) -> Option<&'static str> {
+    let panel = &scene.ui.replay;
+    if scene.ui.tab != Tab::Replay || !scene.ui.popups.is_empty() {
+        return None;
+    }
+    let value = || panel.form.typing.is_some().then_some("type a value:");
+    panel.typing.as_ref().map(|_| "type the path of a plan's file, or scenario:NAME:").or_else(value)
+}
+
 /// Those of the Replay tab.
 fn replay(scene: &Scene<'_>, recorded: bool) -> Vec<(Action, &'static str)> {
     let panel = &scene.ui.replay;

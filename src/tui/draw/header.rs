@@ -152,6 +152,15 @@ pub fn last_line(scene: &Scene<'_>, buf: &mut Buffer, area: Rect) {
         put(buf, area, 0, &Line::from(span(format!(" {text}"), style)));
         return;
     }
+    if let Some(what) = super::footer::typed(scene) {
+        let keys = [("enter", "reads it"), ("esc", "drops it")];
+        let mut spans = vec![span(format!(" {what}"), look.dim())];
+        spans.extend(
+            keys.into_iter().flat_map(|(key, word)| [Span::raw("  "), span(key, look.key()), span(format!(" {word}"), look.dim())]),
+        );
+        put(buf, area, 0, &Line::from(spans));
+        return;
+    }
     let quit = hint(scene, Action::Quit, "quit");
     let quit_width = quit.width() + 1;
     let mut spans = vec![Span::raw(" ")];

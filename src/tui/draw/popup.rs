@@ -15,7 +15,7 @@ use crate::tui::state::{Ask, Popup};
 pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
     for popup in &scene.ui.popups {
         match *popup {
-            Popup::Help { scroll } => help(scene.look, buf, area, scroll, hits),
+            Popup::Help { scroll } => help(scene, buf, area, scroll, hits),
             Popup::Confirm(ask) => confirm(scene.look, buf, area, ask),
         }
     }
@@ -26,10 +26,10 @@ fn middle(area: Rect, width: u16, height: u16) -> Rect {
     Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height }
 }
 
-/// The lines of the help page: every action that has a key, by where it counts.
-fn help_lines(look: &Look) -> Vec<Line<'static>> {
+/// The lines of the help page: every action that has a key, by where it counts, what counts on this tab first.
+fn help_lines(look: &Look, tab: Option<Context>) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    for (context, heading) in [
+    let mut contexts = [
         (Context::Everywhere, "everywhere"),
         (Context::Topology, "Topology tab"),
         (Context::Sweep, "Sweep tab"),
@@ -39,7 +39,9 @@ fn help_lines(look: &Look) -> Vec<Line<'static>> {
         (Context::Findings, "Findings tab"),
         (Context::Replay, "Replay tab"),
         (Context::Recorded, "recorded session"),
-    ] {
+    ];
+    contexts.sort_by_key(|(context, _)| Some(*context) != tab);
+    for (context, heading) in contexts {
         lines.push(Line::from(span(heading, look.title())));
         for &action in Action::ALL.iter().filter(|action| action.context() == context) {
             let keys = look.all_keys_of(action);
@@ -59,8 +61,9 @@ fn help_lines(look: &Look) -> Vec<Line<'static>> {
     lines
 }
 
-fn help(look: &Look, buf: &mut Buffer, area: Rect, scroll: usize, hits: &mut HitMap) {
-    let lines = help_lines(look);
+fn help(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, scroll: usize, hits: &mut HitMap) {
+    let look = scene.look;
+    let lines = help_lines(look, scene.ui.tab.context());
     let area = middle(area, 78, lines.len() as u16 + 2);
     Clear.render(area, buf);
     buf.set_style(area, look.popup());

@@ -20,11 +20,13 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::text::{cut, fit, panel, put, span, width, wrap};
+use super::text::{cut, cut_lines, cut_name, fit, panel, put, span, width, wrap};
 use super::{HitMap, Scene};
 use crate::plan::{Execution, Run};
+use crate::tui::feed::Mode;
 use crate::tui::keys::Action;
 use crate::tui::replay::{Made, Reel, ReplaySight};
+use crate::tui::state::Tab;
 use crate::units::{format_count, format_seconds, format_size, plain};
 use block::Block;
 use scale::Scale;
@@ -34,6 +36,8 @@ const BESIDE: u16 = 150;
 const SIDE: u16 = 46;
 /// Lines of warnings below the timeline.
 const WARNINGS: usize = 2;
+/// Fewer columns do not tell what binds.
+const SHORTEST: usize = 16;
 
 /// Draw the tab.
 pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
@@ -49,7 +53,7 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
     let reel = match &shown.made {
         Made::Reel(reel) => reel,
         Made::Failed(why) => {
-            let texts = [format!("{} has no price", plain(&shown.name)), plain(why)];
+            let texts = [format!("{} has no price", plain(&shown.name)), unmeasured(scene).unwrap_or_else(|| plain(why))];
             nothing(scene, buf, area, &texts);
             return;
         }
@@ -96,7 +100,7 @@ fn timelines(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, reel: &Reel, besid
         told.truncate(if inner.height < 18 { 1 } else { 2 });
     }
     for spans in told {
-        for line in flow(spans, columns).into_iter().take(2) {
+        for line in flow(spans, columns, 2) {
             put(buf, inner, y, &line);
             y += 1;
         }
@@ -150,7 +154,7 @@ fn title(scene: &Scene<'_>, reel: &Reel, head: f64, room: usize) -> Line<'static
     if let Some((number, _)) = reel.stage(head).filter(|_| reel.replay.stages.len() > 1) {
         now.push(format!("stage {} of {}", number + 1, format_count(reel.replay.stages.len() as u64)));
     }
-    let steps = reel.replay.epochs.len();
+    let steps = reel.steps();
     if steps > 1 {
         now.push(format!("step {} of {}", format_count(reel.step(head) as u64), format_count(steps as u64)));
     }
@@ -201,12 +205,10 @@ fn predicted(scene: &Scene<'_>, reel: &Reel, run: Option<&Execution>, named: boo
     if let Some(run) = run {
         more.push(measured_words(scene, reel, run));
     }
-    if named {
-        more.push(vec![span("◀ ", look.warn()), span(plain(&replay.bottleneck.say), look.text())]);
-    } else {
+    if !named {
         let flows = reel.traffic.flows.len();
         more.push(vec![
-            span(format_size(reel.traffic.bytes()), look.text()),
+            span(format_size(reel.bytes()), look.text()),
             span(format!(" in {} flow{}", format_count(flows as u64), if flows == 1 { "" } else { "s" }), look.dim()),
         ]);
         if replay.prepare > 0.0 {
@@ -223,7 +225,21 @@ fn predicted(scene: &Scene<'_>, reel: &Reel, run: Option<&Execution>, named: boo
         spans.push(Span::raw("  "));
         spans.extend(part);
     }
+    let room = columns.saturating_sub(used + 4);
+    if named && room >= SHORTEST {
+        spans.extend([span("  ◀ ", look.warn()), span(tight(reel, room), look.text())]);
+    }
     Line::from(spans)
+}
+
+/// `host0 nic0 out 524 ms`: what binds a plan, in so many columns.
+fn tight(reel: &Reel, columns: usize) -> String {
+    let bottleneck = &reel.replay.bottleneck;
+    let Some(load) = bottleneck.resource.and_then(|number| reel.replay.resources.get(number)) else {
+        return cut(&plain(&bottleneck.say), columns);
+    };
+    let busy = format!(" {}", format_seconds(load.busy));
+    format!("{}{busy}", cut_name(&plain(&load.resource.name), columns.saturating_sub(width(&busy))))
 }
 
 fn measured_words(scene: &Scene<'_>, reel: &Reel, run: &Execution) -> Vec<Span<'static>> {
@@ -239,13 +255,22 @@ fn measured_words(scene: &Scene<'_>, reel: &Reel, run: &Execution) -> Vec<Span<'
     );
     let off = (seconds / foreseen - 1.0) * 100.0;
     let style = if (low..=high).contains(&seconds) || off.abs() < 5.0 { look.good() } else { look.warn() };
-    let word = if off >= 0.0 { "longer" } else { "shorter" };
     let mut spans = vec![span("measured ", look.dim()), span(format_seconds(seconds), style)];
     if off.is_finite() {
-        spans.push(span(format!(", {:.1} % {word}", off.abs()), style));
+        spans.push(span(format!(", {}", than_foreseen(seconds / foreseen)), style));
     }
     spans.push(span(format!(" ({})", super::text::count(run.runs.len(), "run")), look.dim()));
     spans
+}
+
+/// `1.3 % longer`, `5.1 × as long`: a time beside the one that was foreseen.
+fn than_foreseen(ratio: f64) -> String {
+    let word = if ratio >= 1.0 { "longer" } else { "shorter" };
+    match ratio {
+        10.0.. => format!("{ratio:.0} × as long"),
+        2.0.. => format!("{ratio:.1} × as long"),
+        _ => format!("{:.1} % {word}", ((ratio - 1.0) * 100.0).abs()),
+    }
 }
 
 /// `741–795 ms`, with both units where they differ.
@@ -257,10 +282,10 @@ fn between(low: f64, high: f64) -> String {
     }
 }
 
-/// When each stage was over, from the start: the middle of the runs.
-fn ends(run: &Execution) -> Vec<f64> {
-    let count = run.runs.iter().map(|run| run.stages.len()).min().unwrap_or(0);
-    (0..count).filter_map(|at| median(&run.runs, |run| run.stages.get(at).copied().unwrap_or(f64::NAN))).collect()
+/// When a stage was over, from the start: the middle of the runs.
+fn ended(run: &Execution, stage: usize) -> Option<f64> {
+    let all = run.runs.iter().all(|run| stage < run.stages.len());
+    median(&run.runs, |run| run.stages.get(stage).copied().unwrap_or(f64::NAN)).filter(|_| all)
 }
 
 fn median(runs: &[Run], of: impl Fn(&Run) -> f64) -> Option<f64> {
@@ -286,7 +311,7 @@ fn difference(a: &Reel, b: &Reel) -> Vec<String> {
     // Their intervals overlap: a run may find them the other way round.
     let sure = a.replay.interval.high < b.replay.interval.low || b.replay.interval.high < a.replay.interval.low;
     let doubt = if sure || ratio < 1.005 { String::new() } else { "; their intervals overlap".to_owned() };
-    let (mine, other) = (a.traffic.bytes(), b.traffic.bytes());
+    let (mine, other) = (a.bytes(), b.bytes());
     let bytes = if mine == other {
         format!("; both move {}", format_size(mine))
     } else {
@@ -298,8 +323,9 @@ fn difference(a: &Reel, b: &Reel) -> Vec<String> {
 /// What binds the one and the other: the same, or what.
 fn bound_by(reels: [&Reel; 2], names: &[String; 2]) -> String {
     let binding = |reel: &Reel| {
-        let number = reel.replay.bottleneck.resource?;
-        reel.replay.resources.get(number).map(|load| (plain(&load.resource.name), reel.replay.bottleneck.seconds))
+        let load = reel.replay.resources.get(reel.replay.bottleneck.resource?)?;
+        // Over all of it in both, whatever stages they have.
+        Some((plain(&load.resource.name), load.busy))
     };
     let told = |reel: &Reel| match binding(reel) {
         Some((name, seconds)) => format!("{name} for {}", format_seconds(seconds)),
@@ -329,19 +355,17 @@ fn warnings(scene: &Scene<'_>, reel: &Reel, columns: usize) -> Vec<Line<'static>
     }
     if lines.len() > WARNINGS {
         let more = all.len() - 1;
-        lines.truncate(WARNINGS);
-        if more > 0
-            && let Some(last) = lines.last_mut()
-        {
-            let tail = format!(" · {more} more");
-            *last = format!("{}{tail}", cut(last, columns.saturating_sub(width(&tail))));
+        let tail = if more > 0 { format!(" · {more} more") } else { String::new() };
+        lines = cut_lines(lines, WARNINGS, columns.saturating_sub(width(&tail)));
+        if let Some(last) = lines.last_mut() {
+            last.push_str(&tail);
         }
     }
     lines.into_iter().map(|line| Line::from(span(format!(" {line}"), look.warn()))).collect()
 }
 
-/// Spans broken into lines of at most `columns` at words.
-fn flow(spans: Vec<Span<'static>>, columns: usize) -> Vec<Line<'static>> {
+/// Spans broken at words into `rows` lines of at most `columns`.
+fn flow(spans: Vec<Span<'static>>, columns: usize, rows: usize) -> Vec<Line<'static>> {
     let whole: usize = spans.iter().map(Span::width).sum();
     if whole <= columns {
         let mut own = vec![Span::raw(" ")];
@@ -350,7 +374,17 @@ fn flow(spans: Vec<Span<'static>>, columns: usize) -> Vec<Line<'static>> {
     }
     let style = spans.iter().map(|span| span.style).nth(1).or_else(|| spans.first().map(|span| span.style)).unwrap_or_default();
     let text: String = spans.iter().map(|span| span.content.as_ref()).collect();
-    wrap(&text, columns).into_iter().map(|line| Line::from(span(format!(" {line}"), style))).collect()
+    cut_lines(wrap(&text, columns), rows, columns).into_iter().map(|line| Line::from(span(format!(" {line}"), style))).collect()
+}
+
+/// What to do first, where nothing was measured at all.
+fn unmeasured(scene: &Scene<'_>) -> Option<String> {
+    let live = scene.mode == Mode::Live;
+    let text = || match live {
+        true => format!("nothing is measured yet: {} on tab {} does it", scene.look.key_of(Action::StartSweep), Tab::Sweep.number()),
+        false => "nothing was measured in this session".to_owned(),
+    };
+    (scene.model.samples() == 0).then(text)
 }
 
 /// What the tab is for, and how to get a plan.
@@ -381,5 +415,16 @@ fn nothing(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, texts: &[String]) {
             y += 1;
         }
         y += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_far_from_what_was_foreseen_are_told_as_ratios() {
+        let told = [1.0129, 0.9, 5.143, 51.4, 1.99, 2.0].map(than_foreseen);
+        assert_eq!(told, ["1.3 % longer", "10.0 % shorter", "5.1 × as long", "51 × as long", "99.0 % longer", "2.0 × as long"]);
     }
 }

@@ -81,6 +81,36 @@ pub fn cut(text: &str, columns: usize) -> String {
     kept
 }
 
+/// `name` cut to `columns` so that its number stays, by which names that begin and end alike differ: `receiv…rank 12 within…`.
+pub fn cut_name(name: &str, columns: usize) -> String {
+    if width(name) <= columns {
+        return name.to_owned();
+    }
+    let numbered = |word: &str| word.contains(|c: char| c.is_ascii_digit());
+    let word = |at: usize| name[at..].split(' ').next().unwrap_or("");
+    let begins = || std::iter::once(0).chain(name.match_indices(' ').map(|(at, _)| at + 1));
+    let Some((before, at)) = begins().zip(begins().skip(1)).filter(|&(_, at)| numbered(word(at))).last() else { return cut(name, columns) };
+    let end = at + word(at).len();
+    // A bare number says little without the word before it.
+    let from = if word(at).chars().all(|c| c.is_ascii_digit()) { before } else { at };
+    let (head, key, tail) = (&name[..from], &name[from..end], &name[end..]);
+    let Some(room) = columns.checked_sub(width(key)) else { return cut(name, columns) };
+    let own = (room / 2).max(room.saturating_sub(width(tail)));
+    let head = cut(head, own);
+    format!("{head}{key}{}", cut(tail, room.saturating_sub(width(&head))))
+}
+
+/// At most `rows` of `lines`, with `…` at the end of the last where some are missing.
+pub fn cut_lines(mut lines: Vec<String>, rows: usize, columns: usize) -> Vec<String> {
+    if lines.len() > rows {
+        lines.truncate(rows);
+        if let Some(last) = lines.last_mut() {
+            *last = cut(&format!("{last}…"), columns);
+        }
+    }
+    lines
+}
+
 /// As many of `parts` as fit in `columns`, from the first on; of the first as much as fits.
 pub fn fit(parts: &[String], columns: usize) -> String {
     let mut text = String::new();
@@ -163,6 +193,24 @@ mod tests {
         {
             assert_eq!(cut(text, columns), expected);
         }
+        let long = "receive side of rank 12 within its host";
+        for (name, columns, expected) in [
+            (long, 39, long),
+            (long, 22, "receiv…rank 12 within…"),
+            (long, 8, "rank 12…"),
+            (long, 5, "rece…"),
+            ("host0 nic0 out", 12, "host0 nic0 …"),
+            ("send side of rank 15", 15, "send si…rank 15"),
+            ("日本 日本語 7→11 日", 10, "日… 7→11 …"),
+            ("each flow's own link", 8, "each fl…"),
+        ] {
+            assert_eq!(cut_name(name, columns), expected, "{columns}");
+        }
+        let lines = || ["one".to_owned(), "two".to_owned()].to_vec();
+        assert_eq!(
+            (cut_lines(lines(), 2, 3), cut_lines(lines(), 1, 4), cut_lines(lines(), 1, 3)),
+            (lines(), vec!["one…".to_owned()], vec!["on…".to_owned()])
+        );
         let parts = ["ab".to_owned(), " · cd".to_owned(), " · e".to_owned()];
         for (columns, expected) in [(20, "ab · cd · e"), (10, "ab · cd"), (4, "ab"), (1, "…")] {
             assert_eq!(fit(&parts, columns), expected);

@@ -30,8 +30,8 @@ impl Lights {
         }
         self.of = of;
         self.rates.clear();
-        for (lane, rate) in reel.rates(head) {
-            let Some(lane) = reel.lanes.get(lane).filter(|lane| lane.from != lane.to) else { continue };
+        for &(lane, rate) in reel.rates(head) {
+            let Some(lane) = reel.lanes.get(lane as usize).filter(|lane| lane.from != lane.to) else { continue };
             let way = self.ways.entry((lane.from, lane.to)).or_insert_with(|| way(model, atlas, lane.from, lane.to));
             for &node in &*way {
                 *self.rates.entry(node).or_default() += rate;

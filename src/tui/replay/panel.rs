@@ -2,15 +2,16 @@ use std::sync::Arc;
 
 use super::strategies::{FIELDS, StrategyForm};
 use super::{Reel, Replays};
-use crate::plan::{Traffic, Transfers};
-use crate::session::Command;
+use crate::fit::median;
+use crate::plan::{Execution, Traffic, Transfers};
+use crate::session::{Command, Event, Record};
 use crate::tui::draw::HitMap;
 use crate::tui::feed::Mode;
 use crate::tui::keys::Action;
 use crate::tui::state::{Ask, Popup, Tab, Ui};
 use crate::tui::typing::Typing;
 use crate::tui::update::{Effect, Facts};
-use crate::units::plain;
+use crate::units::{format_seconds, plain};
 
 /// Parts of the whole that a second of playing passes.
 pub const SPEEDS: [f64; 9] = [1.0 / 1000.0, 1.0 / 300.0, 1.0 / 100.0, 1.0 / 30.0, 1.0 / 10.0, 1.0 / 5.0, 1.0 / 2.0, 1.0, 2.0];
@@ -18,6 +19,8 @@ pub const SPEEDS: [f64; 9] = [1.0 / 1000.0, 1.0 / 300.0, 1.0 / 100.0, 1.0 / 30.0
 const USUAL: usize = 4;
 /// Most that the timeline is stretched: 4 to the power of this.
 const ZOOM: u32 = 8;
+/// Said where a plan must be priced first.
+const UNPRICED: &str = "no plan is priced";
 /// Timed runs of a plan.
 const REPEATS: u32 = 5;
 
@@ -54,6 +57,8 @@ pub struct ReplayPanel {
     pub pair: bool,
     /// name of the plan to look at once it is there
     pub wanted: Option<String>,
+    /// names of the plans that the screen was opened with: the first is looked at, the second beside it
+    pub named: Vec<String>,
     /// plans that there were
     known: usize,
 }
@@ -85,6 +90,7 @@ impl Default for ReplayPanel {
             choices: 0,
             pair: false,
             wanted: None,
+            named: Vec::new(),
             known: 0,
         }
     }
@@ -94,8 +100,13 @@ impl ReplayPanel {
     /// Look at what came last, and stay within what there is.
     pub fn follow(&mut self, replays: &Replays) {
         let count = replays.shown().len();
-        let wanted = self.wanted.take().and_then(|name| replays.shown().iter().rposition(|shown| shown.name == name));
-        if let Some(at) = wanted.or_else(|| (count > self.known).then(|| count - 1)) {
+        let number = |name: &String| replays.shown().iter().rposition(|shown| shown.name == *name);
+        let wanted = self.wanted.take().as_ref().and_then(number);
+        if let Some(first) = self.named.first().and_then(number).filter(|_| count > self.known) {
+            self.look_at(first);
+            self.sight = ReplaySight::Plans;
+            self.other = self.named.get(1).and_then(number);
+        } else if let Some(at) = wanted.or_else(|| (count > self.known).then(|| count - 1)) {
             self.look_at(at);
             self.sight = ReplaySight::Plans;
         }
@@ -210,6 +221,36 @@ impl Ui {
         self.replay.pair = true;
     }
 
+    /// Show the plans that the screen was opened with: those that came after all that was measured.
+    pub fn open_plans(&mut self, records: &[Record]) {
+        let measured = |record: &Record| matches!(record.event, Event::ProbeDone { .. } | Event::TestDone { .. } | Event::ExecutionDone(_));
+        let after = records.iter().rposition(measured).map_or(0, |at| at + 1);
+        let name = |record: &Record| if let Event::PlanLoaded { traffic } = &record.event { Some(plain(&traffic.name)) } else { None };
+        let names: Vec<String> = records.get(after..).unwrap_or(&[]).iter().filter_map(name).collect();
+        if !names.is_empty() {
+            self.tab = Tab::Replay;
+            self.replay.named.extend(names);
+        }
+    }
+
+    /// What was told of a plan that had no price then is not so any more.
+    pub(in crate::tui) fn forget_unpriced(&mut self, replays: &Replays) {
+        if self.notice.as_ref().is_some_and(|notice| notice.text == UNPRICED) && self.replay.reel(replays).is_some() {
+            self.notice = None;
+        }
+    }
+
+    /// What a run took, once it is known.
+    pub(in crate::tui) fn tell_run(&mut self, run: &Execution) {
+        let name = plain(&run.name);
+        let mut seconds: Vec<f64> = run.runs.iter().map(|run| run.seconds).collect();
+        if !run.failed.is_empty() {
+            self.say(format!("{name} failed: {}", plain(&run.failed)), true);
+        } else if !seconds.is_empty() {
+            self.say(format!("{name} was run: it took {}", format_seconds(median(&mut seconds))), false);
+        }
+    }
+
     /// Do what a key asks for on the Replay tab.
     pub(in crate::tui) fn update_replay(&mut self, action: Action, facts: &Facts<'_>, hits: &HitMap) -> Effect {
         if self.replay.sight == ReplaySight::Strategies && !matches!(action, Action::LoadPlan | Action::ShowStrategies) {
@@ -244,7 +285,7 @@ impl Ui {
             }
             Action::LightLinks => {
                 if self.replay.reel(facts.replays).is_none() {
-                    self.say("no plan is priced", false);
+                    self.say(UNPRICED, false);
                 } else if facts.atlas.tree.is_empty() {
                     self.say("nothing is known of the hardware that it passes", false);
                 } else {
@@ -335,7 +376,7 @@ impl Ui {
     /// Ask before a plan is run.
     fn ask_to_execute(&mut self, facts: &Facts<'_>) {
         let Some(reel) = self.replay.reel(facts.replays).cloned() else {
-            self.say("no plan is priced", false);
+            self.say(UNPRICED, false);
             return;
         };
         let (ranks, world) = (reel.traffic.ranks, facts.model.world());
@@ -344,7 +385,7 @@ impl Ui {
         } else if let Some(name) = &facts.model.executing {
             Some(format!("{} is running: wait for it", plain(name)))
         } else if ranks > world {
-            Some(format!("this plan is of {ranks} ranks, the job has {world}"))
+            Some(format!("this plan is of {ranks} rank{}, the job has {world}", if ranks == 1 { "" } else { "s" }))
         } else {
             let lost = facts.model.lost.keys().find(|&&rank| reel.traffic.flows.iter().any(|flow| flow.from == rank || flow.to == rank));
             lost.map(|rank| format!("rank {rank} is lost, and this plan needs it"))

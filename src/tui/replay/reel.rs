@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::strip::Strip;
-use crate::plan::{Epoch, Execution, Replay, StageTime, Traffic};
+use crate::plan::{Execution, Replay, StageTime, Traffic};
 
 /// What one rank sends to another, all its flows together.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,21 +27,48 @@ pub struct Reel {
     pub strips: Vec<Strip>,
     /// in the order in which they begin
     pub lanes: Vec<Lane>,
-    /// the lane of each flow
-    lane_of: Vec<u32>,
-    /// of each resource the lanes that load it with their bytes, most first
-    loads: Vec<Vec<(u32, u64)>>,
+    /// of each resource
+    loads: Vec<Loaders>,
+    /// of each lane whether it loads what binds
+    binding: Vec<bool>,
+    /// of each epoch (lane, bytes per second) of those that pass bytes; ascending by lane
+    rates: Vec<Vec<(u32, f64)>>,
+    /// when a flow begins or ends, or passes bytes at another rate; ascending, from 0 to the end
+    beats: Vec<f64>,
     /// ends of all epochs are not after this
     latest: f64,
+    /// of all flows
+    bytes: u64,
+    tightest: f64,
 }
 
+/// Lanes that load a resource.
+#[derive(Debug, Default)]
+struct Loaders {
+    /// with their bytes, most first
+    lanes: Vec<(u32, u64)>,
+    bytes: u64,
+}
+
+/// Two times this near are one step: sums of equal parts differ by rounding.
+const SAME: f64 = 1e-9;
+
 impl Reel {
-    pub fn new(traffic: Traffic, replay: Replay) -> Self {
+    /// What frames look up. Rates of flows become those of lanes: [`Epoch::rates`] are empty afterwards.
+    pub fn new(traffic: Traffic, mut replay: Replay) -> Self {
         let strips = strips(&replay);
         let (lanes, lane_of) = lanes(&traffic, &replay);
-        let loads = replay.resources.iter().map(|resource| loads(&traffic, &lane_of, &resource.flows)).collect();
+        let loads: Vec<Loaders> = replay.resources.iter().map(|resource| loads(&traffic, &lane_of, &resource.flows)).collect();
+        let mut binding = vec![false; lanes.len()];
+        for &(lane, _) in replay.bottleneck.resource.and_then(|number| loads.get(number)).map_or(&[][..], |loads| &loads.lanes) {
+            binding[lane as usize] = true;
+        }
         let latest = replay.epochs.last().map_or(0.0, |epoch| epoch.end).max(replay.seconds);
-        Self { traffic, replay, strips, lanes, lane_of, loads, latest }
+        let beats = beats(&replay, latest);
+        let rates = replay.epochs.iter_mut().map(|epoch| by_lane(std::mem::take(&mut epoch.rates), &lane_of)).collect();
+        let tightest = tightest(&replay, &strips);
+        let bytes = traffic.bytes();
+        Self { traffic, replay, strips, lanes, loads, binding, rates, beats, latest, bytes, tightest }
     }
 
     /// Until everything is complete, seconds.
@@ -49,55 +76,68 @@ impl Reel {
         self.latest
     }
 
-    /// Number of the epoch at a time, or of the next one.
-    fn number(&self, time: f64) -> usize {
-        self.replay.epochs.partition_point(|epoch| epoch.end <= time)
-    }
-
-    /// What goes on at a time; at the very end, what went on last.
-    pub fn epoch(&self, time: f64) -> Option<&Epoch> {
+    /// Number of the epoch at a time; at the very end, of the last one.
+    fn number(&self, time: f64) -> Option<usize> {
         let epochs = &self.replay.epochs;
-        let epoch = if time >= self.latest { epochs.last() } else { epochs.get(self.number(time)) };
-        epoch.filter(|epoch| epoch.start <= time)
+        let at = if time >= self.latest { epochs.len().checked_sub(1)? } else { epochs.partition_point(|epoch| epoch.end <= time) };
+        epochs.get(at).filter(|epoch| epoch.start <= time).map(|_| at)
     }
 
-    /// Number of the epoch at a time, from 1.
+    /// Times between which no flow begins or ends.
+    pub const fn steps(&self) -> usize {
+        self.beats.len().saturating_sub(1)
+    }
+
+    /// Number of the step at a time, from 1.
     pub fn step(&self, time: f64) -> usize {
-        (self.number(time) + 1).min(self.replay.epochs.len())
+        self.beats.partition_point(|beat| *beat <= time).min(self.steps())
     }
 
-    /// The beginning of the next epoch, or of this or the last one.
+    /// When a flow next begins or ends, or when one did before.
     pub fn beside(&self, time: f64, forward: bool) -> f64 {
-        let epochs = &self.replay.epochs;
         if forward {
-            let next = epochs.partition_point(|epoch| epoch.start <= time);
-            epochs.get(next).map_or(self.latest, |epoch| epoch.start)
+            self.beats.get(self.beats.partition_point(|beat| *beat <= time)).copied().unwrap_or(self.latest)
         } else {
-            let before = epochs.partition_point(|epoch| epoch.start < time);
-            before.checked_sub(1).and_then(|at| epochs.get(at)).map_or(0.0, |epoch| epoch.start)
+            let before = self.beats.partition_point(|beat| *beat < time);
+            before.checked_sub(1).and_then(|at| self.beats.get(at)).copied().unwrap_or(0.0)
         }
     }
 
-    /// Bytes per second of each lane at a time.
-    pub fn rates(&self, time: f64) -> HashMap<usize, f64> {
-        let mut rates = HashMap::new();
-        for &(flow, rate) in self.epoch(time).map_or(&[][..], |epoch| &epoch.rates) {
-            if let Some(&lane) = self.lane_of.get(flow) {
-                *rates.entry(lane as usize).or_default() += rate;
-            }
-        }
-        rates
+    /// Bytes per second of each lane that passes bytes at a time; ascending by lane.
+    pub fn rates(&self, time: f64) -> &[(u32, f64)] {
+        self.number(time).and_then(|at| self.rates.get(at)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Bytes per second of a lane at a time, if any pass.
+    pub fn rate(&self, lane: u32, time: f64) -> Option<f64> {
+        let rates = self.rates(time);
+        rates.binary_search_by_key(&lane, |rate| rate.0).ok().and_then(|at| rates.get(at)).map(|rate| rate.1)
+    }
+
+    /// Bytes of all flows.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// How full a resource is at a time.
     pub fn used(&self, resource: usize, time: f64) -> f64 {
-        let used = self.epoch(time).map_or(&[][..], |epoch| &epoch.used);
+        let used = self.number(time).and_then(|at| self.replay.epochs.get(at)).map_or(&[][..], |epoch| &epoch.used);
         used.binary_search_by_key(&resource, |&(number, _)| number).ok().and_then(|at| used.get(at)).map_or(0.0, |&(_, share)| share)
     }
 
     /// Lanes that load a resource with their bytes, most first.
     pub fn loaders(&self, resource: usize) -> &[(u32, u64)] {
-        self.loads.get(resource).map_or(&[], Vec::as_slice)
+        self.loads.get(resource).map_or(&[], |loads| &loads.lanes)
+    }
+
+    /// Bytes of all of them.
+    pub fn loaded(&self, resource: usize) -> u64 {
+        self.loads.get(resource).map_or(0, |loads| loads.bytes)
+    }
+
+    /// True if a lane loads what binds.
+    pub fn binds(&self, lane: u32) -> bool {
+        self.binding.get(lane as usize).copied().unwrap_or(false)
     }
 
     /// The stage that counts at a time: of those under way the last one that began.
@@ -109,21 +149,51 @@ impl Reel {
     }
 
     /// When the bottleneck is fullest for the longest; where none is, the middle of the longest stage.
-    pub fn tightest(&self) -> f64 {
-        let full = self.replay.bottleneck.resource.and_then(|number| self.strips.get(number)?.fullest());
-        let longest = || self.replay.stages.iter().max_by(|a, b| (a.end - a.start).total_cmp(&(b.end - b.start)));
-        full.or_else(|| longest().map(|stage| f64::midpoint(stage.start, stage.end))).unwrap_or(0.0)
-    }
-
-    /// The most that a lane ever carries, bytes per second.
-    pub fn most(&self, time: f64) -> f64 {
-        self.rates(time).into_values().fold(0.0, f64::max)
+    pub const fn tightest(&self) -> f64 {
+        self.tightest
     }
 
     /// The last run of this plan.
     pub fn run<'a>(&self, executions: &'a [Execution]) -> Option<&'a Execution> {
         executions.iter().rev().find(|execution| execution.name == self.traffic.name)
     }
+}
+
+fn tightest(replay: &Replay, strips: &[Strip]) -> f64 {
+    let full = replay.bottleneck.resource.and_then(|number| strips.get(number)?.fullest());
+    let longest = || replay.stages.iter().max_by(|a, b| (a.end - a.start).total_cmp(&(b.end - b.start)));
+    full.or_else(|| longest().map(|stage| f64::midpoint(stage.start, stage.end))).unwrap_or(0.0)
+}
+
+fn by_lane(mut rates: Vec<(usize, f64)>, lane_of: &[u32]) -> Vec<(u32, f64)> {
+    let lane = |flow: usize| lane_of.get(flow).copied();
+    rates.sort_by_key(|&(flow, _)| lane(flow));
+    let mut sums: Vec<(u32, f64)> = Vec::new();
+    for (flow, rate) in rates {
+        let Some(lane) = lane(flow) else { continue };
+        match sums.last_mut() {
+            Some(last) if last.0 == lane => last.1 += rate,
+            _ => sums.push((lane, rate)),
+        }
+    }
+    sums
+}
+
+/// When flows become ready, pass bytes, and are complete; and when rates change otherwise.
+fn beats(replay: &Replay, latest: f64) -> Vec<f64> {
+    let flows = replay.flows.iter().flat_map(|flow| [flow.ready, flow.start, flow.end]);
+    let epochs = replay.epochs.iter().flat_map(|epoch| [epoch.start, epoch.end]);
+    let mut beats: Vec<f64> = [0.0, latest].into_iter().chain(flows).chain(epochs).filter(|time| (0.0..=latest).contains(time)).collect();
+    beats.sort_by(f64::total_cmp);
+    // Of those that are one the last, when all of it has happened; the beginning stays.
+    let near = SAME * latest;
+    beats.reverse();
+    beats.dedup_by(|earlier, later| *later - *earlier <= near);
+    beats.reverse();
+    if let Some(first) = beats.first_mut().filter(|first| **first <= near) {
+        *first = 0.0;
+    }
+    beats
 }
 
 fn strips(replay: &Replay) -> Vec<Strip> {
@@ -171,7 +241,7 @@ fn lanes(traffic: &Traffic, replay: &Replay) -> (Vec<Lane>, Vec<u32>) {
     (lanes, lane_of)
 }
 
-fn loads(traffic: &Traffic, lane_of: &[u32], flows: &[usize]) -> Vec<(u32, u64)> {
+fn loads(traffic: &Traffic, lane_of: &[u32], flows: &[usize]) -> Loaders {
     let mut bytes: HashMap<u32, u64> = HashMap::new();
     for &flow in flows {
         if let (Some(&lane), Some(flow)) = (lane_of.get(flow), traffic.flows.get(flow)) {
@@ -179,7 +249,8 @@ fn loads(traffic: &Traffic, lane_of: &[u32], flows: &[usize]) -> Vec<(u32, u64)>
             *sum = sum.saturating_add(flow.bytes);
         }
     }
-    let mut loads: Vec<(u32, u64)> = bytes.into_iter().collect();
-    loads.sort_by_key(|&(lane, bytes)| (std::cmp::Reverse(bytes), lane));
-    loads
+    let mut lanes: Vec<(u32, u64)> = bytes.into_iter().collect();
+    lanes.sort_by_key(|&(lane, bytes)| (std::cmp::Reverse(bytes), lane));
+    let bytes = lanes.iter().fold(0, |sum: u64, lane| sum.saturating_add(lane.1));
+    Loaders { lanes, bytes }
 }

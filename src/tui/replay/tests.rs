@@ -5,8 +5,9 @@ use crossterm::event::{Event as Input, KeyEvent, KeyModifiers, MouseButton, Mous
 use crate::plan::{Flow, Stage, Staged, Traffic, Transfers};
 use crate::ramp::Level;
 use crate::session::{Command, Event, Record};
-use crate::tui::fixture::{Session, app, b70, boxed, frame, header, plans, press, ranking, rounds, shown, text, two_hosts};
+use crate::tui::fixture::{Session, app, b70, boxed, frame, header, plans, press, ranking, rounds, shown, text, told_plans, two_hosts};
 use crate::tui::keys::Key;
+use crate::tui::replay::Reel;
 use crate::tui::tests::styled;
 use crate::tui::{App, Effect, Mode, Tab};
 
@@ -65,8 +66,12 @@ fn keys_move_the_play_head_by_columns_and_steps_and_to_the_bottleneck() {
     assert!(before < 0.7646 && before > 0.74, "{before}");
     press(&mut app, "home . .");
     // The relay's flow begins after its latency and ends with the first stage.
-    assert!((at(&app).unwrap() - 0.5238).abs() < 1e-3, "{:?}", at(&app));
-    press(&mut app, ",");
+    let end = told_plans()[2].1.flows[0].end;
+    assert!((at(&app).unwrap() - end).abs() < 1e-9, "{:?}", at(&app));
+    // What it let begin has its latency first: no bytes pass, and yet both are steps.
+    press(&mut app, ".");
+    assert!((at(&app).unwrap() - end - 40e-6).abs() < 1e-9, "{:?}", at(&app));
+    press(&mut app, ", ,");
     assert!((at(&app).unwrap() - 40e-6).abs() < 1e-9, "{:?}", at(&app));
     press(&mut app, ", , ,");
     assert_eq!(at(&app), Some(0.0));
@@ -165,6 +170,9 @@ fn a_plan_is_run_only_when_the_question_is_answered() {
     assert!(shown(&mut app).contains("running …"));
     assert_eq!(press(&mut app, "e"), Effect::Nothing);
     assert!(shown(&mut app).contains("relay is running: wait for it"));
+    let (_, records) = two_hosts();
+    app.take(vec![records.last().unwrap().clone()]);
+    assert!(shown(&mut app).contains("relay was run: it took 775 ms"), "{}", shown(&mut app));
     // A smaller job, and a recorded one.
     for (session, mode, why) in [(boxed(), Mode::Live, "of 16 ranks, the job has 8"), (two_hosts(), Mode::Recorded, "was recorded")] {
         let mut app = crate::tui::fixture::app(session, Tab::Replay, Level::TrueColor, mode);
@@ -183,7 +191,9 @@ fn a_path_that_is_typed_is_read() {
         let key: Key = if c == ' ' { "space".parse().unwrap() } else { c.to_string().parse().unwrap() };
         app.input(&Input::Key(KeyEvent::from(key)));
     }
-    assert!(shown(&mut app).contains("plan file my plan.json"), "{}", shown(&mut app));
+    let screen = shown(&mut app);
+    assert!(screen.contains("plan file my plan.json") && screen.contains("type the path of a plan's file"), "{screen}");
+    assert!(screen.contains("enter reads it  esc drops it") && !screen.contains("q quit"), "{screen}");
     assert_eq!(press(&mut app, "enter"), Effect::Send(Command::LoadPlan { path: "my plan.json".into() }));
     assert_eq!(press(&mut app, "o enter"), Effect::Nothing);
 }
@@ -206,14 +216,13 @@ fn a_thousand_rounds_are_shown_stretched_and_stepped_through() {
 #[test]
 fn links_are_lit_as_bytes_pass() {
     let mut app = app(boxed(), Tab::Replay, Level::TrueColor, Mode::Live);
-    let mut own = plans().remove(2);
+    let (mut traffic, replay) = told_plans().remove(2);
     // The same between ranks of one host.
-    for flow in &mut own.traffic.flows {
+    for flow in &mut traffic.flows {
         (flow.from, flow.to) = (flow.from % 8, (flow.to + 1) % 8);
     }
-    own.traffic.ranks = 8;
-    let replay = own.replay.clone();
-    app.replays.hold(vec![crate::tui::replay::Reel::new(own.traffic, replay)]);
+    traffic.ranks = 8;
+    app.replays.hold(vec![Reel::new(traffic, replay)]);
     frame(&mut app, 120, 40);
     press(&mut app, "r");
     assert_eq!(app.ui.tab, Tab::Topology);
@@ -264,9 +273,12 @@ fn a_loaded_plan_is_priced_with_what_was_measured() {
 fn what_has_no_price_says_why() {
     let mut app = pricing((header("new", &["a"; 8]), Vec::new()), vec![plan("early", 0, 1)]);
     let screen = shown(&mut app);
-    assert!(screen.contains("early has no price") && screen.contains("was not measured"), "{screen}");
+    assert!(screen.contains("early has no price") && screen.contains("nothing is measured yet: enter on tab 2"), "{screen}");
     assert_eq!(press(&mut app, "e"), Effect::Nothing);
-    assert!(app.ui.popups.is_empty());
+    assert!(app.ui.popups.is_empty() && shown(&mut app).contains("no plan is priced"));
+    // Once it has a price nobody says so any more.
+    app.replays.hold(plans());
+    assert!(!shown(&mut app).contains("no plan is priced"));
 }
 
 #[test]
@@ -300,6 +312,83 @@ fn a_thread_prices_while_the_screen_goes_on_and_news_are_priced_when_it_is_quiet
     app.apply(again.unwrap());
     assert!(app.replays.stale(0) && shown(&mut app).contains("samples came in since"), "{}", shown(&mut app));
     until(&mut app, &|app| !app.replays.stale(0));
+}
+
+#[test]
+fn plans_that_the_screen_is_opened_with_are_shown_the_first_beside_the_second() {
+    let (session, records) = (b70(), vec![plan("slow", 1, 3), plan("fast", 2, 0), plan("third", 0, 1)]);
+    let measured = session.1.clone();
+    for mode in [Mode::Live, Mode::Recorded] {
+        let mut app = crate::tui::fixture::app(session.clone(), Tab::Sweep, Level::TrueColor, mode);
+        app.replays.let_go();
+        app.ui.open_plans(&measured);
+        assert_eq!(app.ui.tab, Tab::Sweep, "nobody asked for a plan");
+        app.ui.open_plans(&[&measured[..], &records[..1]].concat());
+        app.ui.open_plans(&records[1..]);
+        app.take(records.clone());
+        let screen = shown(&mut app);
+        assert_eq!((app.ui.tab, app.ui.replay.other), (Tab::Replay, Some(1)), "{screen}");
+        assert!(screen.contains("replay · slow · plan 1 of 3") && screen.contains("fast is "), "{screen}");
+    }
+    // A plan that was run before, in a session that went on: what was measured since is looked at.
+    let mut app = app(session, Tab::Sweep, Level::TrueColor, Mode::Live);
+    app.ui.open_plans(&[&records[..1], &measured[..]].concat());
+    assert_eq!(app.ui.tab, Tab::Sweep);
+}
+
+/// The relay with other names of its resources.
+fn named(name: impl Fn(usize) -> String) -> App {
+    let mut app = app(two_hosts(), Tab::Replay, Level::TrueColor, Mode::Live);
+    let plan = |(traffic, mut replay): (Traffic, crate::plan::Replay)| {
+        for (number, load) in replay.resources.iter_mut().enumerate() {
+            load.resource.name = name(number);
+        }
+        Reel::new(traffic, replay)
+    };
+    app.replays.hold(told_plans().into_iter().map(plan).collect());
+    app
+}
+
+#[test]
+fn what_differs_in_names_stays_readable() {
+    let name = |number: usize| format!("receive side of rank {number} within its host");
+    let mut app = named(name);
+    for (width, height) in [(80, 24), (120, 40), (160, 44)] {
+        let screen = text(&frame(&mut app, width, height));
+        let begins: Vec<&str> = screen.lines().filter(|line| line.contains("│ rece")).collect();
+        let names: std::collections::HashSet<String> = begins.iter().map(|line| line.chars().take(24).collect()).collect();
+        assert!(begins.len() > 3 && names.len() == begins.len(), "{width}: {screen}");
+    }
+    // Where they fit they are whole, rather than a bar.
+    let mut app = named(|number| format!("send side of rank {number}"));
+    let screen = text(&frame(&mut app, 80, 24));
+    assert!(screen.contains("send side of rank 0 ") && screen.contains("send side of rank 3 "), "{screen}");
+    press(&mut app, "c");
+    let screen = text(&frame(&mut app, 120, 40));
+    assert!(screen.contains("◀ send side of rank 0 524 ms"), "{screen}");
+}
+
+#[test]
+fn a_narrow_screen_tells_what_its_numbers_are_and_where_something_is_missing() {
+    let mut app = holding(Level::TrueColor);
+    let screen = text(&frame(&mut app, 80, 30));
+    assert!(row(&screen, "from → to").contains("rate") && !row(&screen, "from → to").contains("bytes"), "{screen}");
+    press(&mut app, "p p");
+    let screen = text(&frame(&mut app, 60, 24));
+    let warned = screen.lines().position(|line| line.contains('▲')).unwrap();
+    assert!(screen.lines().nth(warned + 1).unwrap().contains('…'), "{screen}");
+    press(&mut app, "p");
+    press(&mut app, "p j");
+    let screen = text(&frame(&mut app, 160, 32));
+    assert!(screen.contains("loaded by ") && screen.contains(" more "), "{screen}");
+}
+
+#[test]
+fn help_begins_with_the_keys_of_this_tab() {
+    let mut app = holding(Level::TrueColor);
+    press(&mut app, "?");
+    let screen = shown(&mut app);
+    assert!(screen.find("Replay tab").unwrap() < screen.find("everywhere").unwrap_or(usize::MAX), "{screen}");
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! One plan on the timeline: resources with how full they are, stages with what was measured, and who sends to whom.
 
-use std::collections::HashSet;
-
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -9,7 +7,7 @@ use ratatui::text::{Line, Span};
 
 use super::scale::{Scale, bar};
 use crate::plan::Execution;
-use crate::tui::draw::text::{cut, left, put, right, span, window};
+use crate::tui::draw::text::{cut, cut_name, left, put, right, span, width, window};
 use crate::tui::draw::{HitMap, Scene};
 use crate::tui::replay::Reel;
 use crate::units::{format_count, format_seconds, format_size, plain};
@@ -73,10 +71,11 @@ impl Block<'_> {
     /// Draw it, its axis in the first row.
     pub fn draw(&self, scene: &Scene<'_>, buf: &mut Buffer, hits: &mut HitMap) {
         let look = scene.look;
-        let lanes = self.lanes(scene);
+        let chosen = self.chosen(scene).map(|resource| self.reel.loaders(resource));
+        let lanes = chosen.map_or(self.reel.lanes.len(), <[_]>::len);
         let replay = &self.reel.replay;
         let height = usize::from(self.area.height.saturating_sub(1));
-        let rows = Rows::of(height, replay.resources.len(), replay.stages.len(), lanes.len());
+        let rows = Rows::of(height, replay.resources.len(), replay.stages.len(), lanes);
         let mut y = 0;
         self.heading(scene, buf, y, "resource", &format!("at {}", format_seconds(self.scale.head)), "load");
         self.scale.axis(buf, self.area.y, look);
@@ -85,29 +84,28 @@ impl Block<'_> {
         y = self.resources(scene, buf, y, rows.resources, hits);
         y += u16::from(rows.gaps);
         if rows.headings {
-            self.heading(scene, buf, y, "stage", "over at", if self.run.is_some() { "measured" } else { "" });
+            self.heading(scene, buf, y, "stage", "over at", if self.run.is_some() { "◆ measured" } else { "" });
             y += 1;
         }
         y = self.stages(scene, buf, y, rows.stages);
         y += u16::from(rows.gaps);
         if rows.headings {
-            let which = self.chosen(scene).map_or_else(|| "from → to".to_owned(), |_| "its flows".to_owned());
-            let more = if rows.lanes < lanes.len() { format!("{which} · {}", format_count(lanes.len() as u64)) } else { which };
-            self.heading(scene, buf, y, &more, "bytes", "rate");
+            let which = if chosen.is_some() { "its flows" } else { "from → to" };
+            let more = if rows.lanes < lanes { format!("{which} · {}", format_count(lanes as u64)) } else { which.to_owned() };
+            // Where there is room for one number, that is the rate.
+            let first = if self.wide() { "bytes" } else { "rate" };
+            self.heading(scene, buf, y, &more, first, "rate");
             y += 1;
         }
         let lane_rows = Rect { y: self.area.y + y, height: rows.lanes as u16, ..self.area };
-        let shown = window(if self.active { scene.ui.replay.scroll } else { 0 }, lanes.len(), rows.lanes);
+        let shown = window(if self.active { scene.ui.replay.scroll } else { 0 }, lanes, rows.lanes);
         if self.active {
-            hits.lanes = Some((lane_rows, lanes.len().saturating_sub(rows.lanes)));
+            hits.lanes = Some((lane_rows, lanes.saturating_sub(rows.lanes)));
         }
-        let rates = self.reel.rates(self.scale.head);
-        let binding: HashSet<u32> = replay
-            .bottleneck
-            .resource
-            .map_or_else(HashSet::new, |number| self.reel.loaders(number).iter().map(|&(lane, _)| lane).collect());
-        for &(number, bytes) in lanes.get(shown).unwrap_or(&[]) {
-            self.lane(scene, buf, y, (number, bytes), rates.get(&(number as usize)).copied(), binding.contains(&number));
+        for at in shown {
+            let all = || self.reel.lanes.get(at).map(|lane| (at as u32, lane.bytes));
+            let Some((number, bytes)) = chosen.map_or_else(all, |chosen| chosen.get(at).copied()) else { break };
+            self.lane(scene, buf, y, (number, bytes));
             y += 1;
         }
         let top = self.area.y + first;
@@ -118,23 +116,19 @@ impl Block<'_> {
         scene.ui.replay.resource.filter(|_| self.active)
     }
 
-    /// Lanes to show with their bytes: those of the chosen resource, or all.
-    fn lanes(&self, scene: &Scene<'_>) -> Vec<(u32, u64)> {
-        match self.chosen(scene) {
-            Some(resource) => self.reel.loaders(resource).to_vec(),
-            None => (0..).zip(&self.reel.lanes).map(|(number, lane)| (number, lane.bytes)).collect(),
-        }
-    }
-
     fn room(&self) -> usize {
         usize::from(self.scale.area.x.saturating_sub(self.area.x)).saturating_sub(1)
     }
 
+    /// True where a label has room for two numbers.
+    fn wide(&self) -> bool {
+        self.room() >= 40
+    }
+
     fn heading(&self, scene: &Scene<'_>, buf: &mut Buffer, y: u16, what: &str, first: &str, second: &str) {
         let room = self.room();
-        let numbers = if room >= 40 { 2 * SECONDS + 4 } else { SECONDS + 3 };
         let numbers =
-            if room >= 40 { format!("{}{}", right(first, numbers - SECONDS), right(second, SECONDS)) } else { right(first, numbers) };
+            if self.wide() { format!("{}{}", right(first, SECONDS + 2), right(second, SECONDS + 2)) } else { right(first, SECONDS + 3) };
         let name = left(what, room.saturating_sub(numbers.chars().count() + 1));
         put(buf, self.area, y, &Line::from(span(format!(" {name}{numbers}"), scene.look.dim())));
     }
@@ -154,7 +148,13 @@ impl Block<'_> {
             40..52 => (8, SECONDS),
             _ => (12, SECONDS),
         };
-        let name_columns = room.saturating_sub(bar_columns + PERCENT + seconds + 2 + usize::from(bar_columns > 0));
+        let names = |number: usize| replay.resources.get(number).map_or_else(String::new, |load| plain(&load.resource.name));
+        let longest = shown.clone().map(|number| width(&names(number))).max().unwrap_or(0);
+        // What differs in names is often at their ends; how full it is now stands in figures, too.
+        let free = room.saturating_sub(PERCENT + seconds + 2);
+        let bar_columns = if longest + bar_columns < free { bar_columns } else { bar_columns.min(free.saturating_sub(longest + 1)) };
+        let bar_columns = if bar_columns < 4 { 0 } else { bar_columns };
+        let name_columns = free.saturating_sub(bar_columns + usize::from(bar_columns > 0));
         let mut row = y;
         for number in shown {
             let Some(load) = replay.resources.get(number) else { break };
@@ -169,7 +169,7 @@ impl Block<'_> {
             };
             let mut spans = vec![
                 span(if here { "▌" } else { " " }, look.accent()),
-                span(left(&plain(&load.resource.name), name_columns), name),
+                span(left(&cut_name(&names(number), name_columns), name_columns), name),
                 Span::raw(" "),
             ];
             if bar_columns > 0 {
@@ -199,16 +199,15 @@ impl Block<'_> {
         let stages = &self.reel.replay.stages;
         let at = self.reel.stage(self.scale.head).map(|(number, _)| number);
         let shown = window(at.unwrap_or(0).saturating_sub(rows / 2), stages.len(), rows);
-        let measured = self.run.map(super::ends).unwrap_or_default();
         let room = self.room();
         let mut row = y;
         for number in shown {
             let Some(stage) = stages.get(number) else { break };
             let here = at == Some(number);
             let style = if here { look.strong() } else { look.text() };
-            let own = measured.get(number).copied();
+            let own = self.run.and_then(|run| super::ended(run, number));
             let mut numbers = vec![span(right(&format_seconds(stage.end), SECONDS), style)];
-            if room >= 40 {
+            if self.wide() {
                 let text = own.map_or_else(String::new, format_seconds);
                 numbers.push(span(right(&text, SECONDS), look.good()));
             }
@@ -228,12 +227,12 @@ impl Block<'_> {
         row
     }
 
-    fn lane(&self, scene: &Scene<'_>, buf: &mut Buffer, y: u16, (number, bytes): (u32, u64), rate: Option<f64>, binds: bool) {
+    fn lane(&self, scene: &Scene<'_>, buf: &mut Buffer, y: u16, (number, bytes): (u32, u64)) {
         let look = scene.look;
         let Some(lane) = self.reel.lanes.get(number as usize) else { return };
         let room = self.room();
-        let rate = rate.map(|rate| scene.view.rates().text(rate));
-        let numbers = if room >= 40 {
+        let rate = self.reel.rate(number, self.scale.head).map(|rate| scene.view.rates().text(rate));
+        let numbers = if self.wide() {
             let rate_columns = SECONDS + 3;
             format!("{}{}", right(&format_size(bytes), SECONDS + 2), right(rate.as_deref().unwrap_or("–"), rate_columns))
         } else {
@@ -253,7 +252,7 @@ impl Block<'_> {
             span(numbers, style(look.text())),
         ];
         put(buf, self.area, y, &Line::from(spans));
-        let style = if binds { look.warn() } else { look.bar() };
+        let style = if self.reel.binds(number) { look.warn() } else { look.bar() };
         self.scale.bars(buf, self.area.y + y, &lane.passes, &lane.runs, style, look.dim());
     }
 }

@@ -7,11 +7,11 @@ use ratatui::text::{Line, Span};
 
 use crate::ramp::{Map, Ramp};
 use crate::tui::draw::Scene;
-use crate::tui::draw::text::{fit, left, panel, put, right, span, wrap};
+use crate::tui::draw::text::{cut_lines, cut_name, fit, left, panel, put, right, span, wrap};
 use crate::tui::keys::Action;
 use crate::tui::replay::Reel;
 use crate::tui::widgets::matrix::color;
-use crate::units::{format_seconds, format_size, plain};
+use crate::units::{format_count, format_seconds, format_size, plain};
 
 /// Ranks of which each has a row.
 const MOST: usize = 20;
@@ -65,7 +65,7 @@ fn matrix(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, reel: &Reel) {
     let title = format!("who sends to whom at {}", format_seconds(head));
     let inner = panel(buf, area, look, &Line::from(span(title, look.title())));
     let rates = reel.rates(head);
-    let most = rates.values().copied().fold(0.0, f64::max);
+    let most = rates.iter().map(|rate| rate.1).fold(0.0, f64::max);
     let ranks = reel.traffic.ranks;
     // Numbers of two digits would touch.
     let label = |rank: usize| if ranks > 10 && !rank.is_multiple_of(2) { String::new() } else { rank.to_string() };
@@ -73,8 +73,8 @@ fn matrix(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, reel: &Reel) {
     put(buf, inner, 0, &Line::from(span(format!(" to   {head}"), look.dim())));
     let ramp = Ramp::new(Map::Sequential, look.theme.level());
     let mut cells = vec![None; ranks * ranks];
-    for (&lane, &rate) in &rates {
-        if let Some(cell) = reel.lanes.get(lane).and_then(|lane| cells.get_mut(lane.from * ranks + lane.to)) {
+    for &(lane, rate) in rates {
+        if let Some(cell) = reel.lanes.get(lane as usize).and_then(|lane| cells.get_mut(lane.from * ranks + lane.to)) {
             *cell = Some(rate);
         }
     }
@@ -106,11 +106,11 @@ fn facts(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, reel: &Reel) {
         let inner = panel(buf, area, look, &Line::from(span("what binds", look.title())));
         let mut y = 0;
         lines(buf, inner, &mut y, &replay.bottleneck.say, look.text());
-        warned(scene, buf, inner, y, reel);
+        doubt(scene, buf, inner, y, reel);
         return;
     };
     let room = usize::from(area.width).saturating_sub(4);
-    let title = super::cut(&plain(&load.resource.name), room);
+    let title = cut_name(&plain(&load.resource.name), room);
     let inner = panel(buf, area, look, &Line::from(span(title, look.title())));
     let number = number.unwrap_or(0);
     let mut y = 0;
@@ -125,12 +125,16 @@ fn facts(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, reel: &Reel) {
     let full = reel.strips.get(number).map_or(0.0, |strip| strip.mean(0.0, replay.seconds));
     row("over all", format!("{:.0} % full on average", full * 100.0), look.text());
     let loaders = reel.loaders(number);
-    let all: f64 = loaders.iter().map(|&(_, bytes)| bytes as f64).sum();
+    let all = reel.loaded(number) as f64;
     y += 1;
     put(buf, inner, y, &Line::from(span(format!(" loaded by {}", super::super::text::count(loaders.len(), "pair")), look.title())));
     y += 1;
-    let warnings = replay.warnings.len() as u16 * 3;
-    let rows = usize::from(inner.height.saturating_sub(y + 1 + warnings));
+    let columns = usize::from(inner.width).saturating_sub(2);
+    let doubts = if replay.warnings.is_empty() { 0 } else { warned(columns, reel).len() as u16 + 1 };
+    // One pair at least, however much there is to doubt.
+    let rows = usize::from(inner.height.saturating_sub(y + doubts).max(2));
+    // The last row tells how many more there are.
+    let rows = if loaders.len() > rows { rows - 1 } else { rows };
     for &(lane, bytes) in loaders.iter().take(rows) {
         let Some(lane) = reel.lanes.get(lane as usize) else { continue };
         let share = bytes as f64 / all.max(1.0);
@@ -144,7 +148,12 @@ fn facts(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, reel: &Reel) {
         put(buf, inner, y, &Line::from(spans));
         y += 1;
     }
-    warned(scene, buf, inner, y + 1, reel);
+    if loaders.len() > rows {
+        let more = format_count((loaders.len() - rows) as u64);
+        put(buf, inner, y, &Line::from(span(format!(" and {more} more"), look.dim())));
+        y += 1;
+    }
+    doubt(scene, buf, inner, y + 1, reel);
 }
 
 fn lines(buf: &mut Buffer, inner: Rect, y: &mut u16, text: &str, style: Style) {
@@ -154,8 +163,15 @@ fn lines(buf: &mut Buffer, inner: Rect, y: &mut u16, text: &str, style: Style) {
     }
 }
 
-fn warned(scene: &Scene<'_>, buf: &mut Buffer, inner: Rect, mut y: u16, reel: &Reel) {
-    for warning in &reel.replay.warnings {
-        lines(buf, inner, &mut y, &format!("▲ {}", warning.say), scene.look.warn());
+/// What to doubt, in lines.
+fn warned(columns: usize, reel: &Reel) -> Vec<String> {
+    reel.replay.warnings.iter().flat_map(|warning| wrap(&format!("▲ {}", plain(&warning.say)), columns)).collect()
+}
+
+fn doubt(scene: &Scene<'_>, buf: &mut Buffer, inner: Rect, y: u16, reel: &Reel) {
+    let columns = usize::from(inner.width).saturating_sub(2);
+    let rows = usize::from(inner.height.saturating_sub(y));
+    for (y, line) in (y..).zip(cut_lines(warned(columns, reel), rows, columns)) {
+        put(buf, inner, y, &Line::from(span(format!(" {line}"), scene.look.warn())));
     }
 }

@@ -5,7 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::scale::bar;
-use crate::tui::draw::text::{cut, fit, left, panel, put, right, span, typing, window, wrap};
+use crate::plan::strategy::Job;
+use crate::tui::draw::text::{cut, cut_lines, fit, left, panel, put, right, span, typing, window, wrap};
 use crate::tui::draw::{HitMap, Scene};
 use crate::tui::keys::Action;
 use crate::tui::replay::FIELDS;
@@ -14,6 +15,9 @@ use crate::units::{format_seconds, plain};
 /// Columns of a field's name, of a time, and of what is before a strategy's name.
 const NAMES: usize = 10;
 const SECONDS: usize = 10;
+/// Lines of what is told of a strategy, and of what is below them all, at most.
+const MOST_TOLD: usize = 4;
+const MOST_FOOT: usize = 4;
 
 /// Draw the form, and the strategies below it.
 pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
@@ -44,8 +48,8 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
         hits.strategies.push((Rect { y: inner.y + y, height: 1, ..inner }, field));
     }
     let below = Rect { y: inner.y + FIELDS.len() as u16 + 1, height: inner.height.saturating_sub(FIELDS.len() as u16 + 1), ..inner };
-    if job.is_ok() {
-        list(scene, buf, below, hits);
+    if let Ok(job) = &job {
+        list(scene, buf, below, job, hits);
     }
 }
 
@@ -57,17 +61,16 @@ fn say(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, mut y: u16, text: &str) 
     y
 }
 
-fn list(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
+fn list(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, job: &Job, hits: &mut HitMap) {
     let (look, form) = (scene.look, &scene.ui.replay.form);
-    let job = form.job(&scene.model.header.topology).ok();
-    let Some(ranked) = scene.replays.ranked().filter(|ranked| Some(&ranked.job) == job.as_ref()) else {
+    let Some(ranked) = scene.replays.ranked().filter(|ranked| ranked.job == *job) else {
         say(scene, buf, area, 0, "pricing the strategies …");
         return;
     };
     let ranking = match &ranked.ranking {
         Ok(ranking) => ranking,
         Err(why) => {
-            say(scene, buf, area, 0, &plain(why));
+            say(scene, buf, area, 0, &super::unmeasured(scene).unwrap_or_else(|| plain(why)));
             return;
         }
     };
@@ -81,13 +84,23 @@ fn list(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
         [plain(&row.bottleneck), doubt, change].into_iter().filter(|text| !text.is_empty()).collect()
     });
     let columns = usize::from(area.width).saturating_sub(2);
-    let told: Vec<String> = told.iter().flat_map(|text| wrap(text, columns)).take(4).collect();
-    let rows = usize::from(area.height).saturating_sub(1 + foot.len().min(3) + told.len() + usize::from(!told.is_empty()));
+    let height = usize::from(area.height);
+    let foot = cut_lines(foot, height.saturating_sub(3).clamp(1, MOST_FOOT), columns);
+    // Three strategies are in sight, however much is told of one.
+    let most = height.saturating_sub(2 + foot.len() + 3.min(ranking.rows.len())).min(MOST_TOLD);
+    let told = cut_lines(told.iter().flat_map(|text| wrap(text, columns)).collect(), most, columns);
+    let rows = height.saturating_sub(1 + foot.len() + told.len() + usize::from(!told.is_empty()));
     let name = (columns * 2 / 5).clamp(20, 36);
     let bars = if columns >= 90 { 16 } else { 0 };
     let slowest = ranking.rows.last().map_or(1.0, |row| row.seconds);
+    let at = form.at.saturating_sub(FIELDS.len());
+    let shown = window(at.saturating_sub(rows / 2), ranking.rows.len(), rows);
+    let hidden = [("above", shown.start), ("below", ranking.rows.len() - shown.end)];
+    let hidden: Vec<String> =
+        hidden.into_iter().filter(|(_, many)| *many > 0).map(|(where_, many)| format!("{many} more {where_}")).collect();
+    let hidden = if hidden.is_empty() { String::new() } else { format!(" · {}", hidden.join(", ")) };
     let head = format!(
-        " {}{}{}  bottleneck",
+        " {}{}{}  bottleneck{hidden}",
         left("   strategy", name + 3),
         right("predicted", SECONDS),
         " ".repeat(bars + 2 * usize::from(bars > 0))
@@ -95,8 +108,6 @@ fn list(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
     if !ranking.rows.is_empty() {
         put(buf, area, 0, &Line::from(span(head, look.dim())));
     }
-    let at = form.at.saturating_sub(FIELDS.len());
-    let shown = window(at.saturating_sub(rows / 2), ranking.rows.len(), rows);
     let mut y = 1;
     for number in shown {
         let Some(row) = ranking.rows.get(number) else { break };
@@ -136,7 +147,8 @@ fn footer(scene: &Scene<'_>, (priced, doubtful): (usize, usize), refused: &[(Str
     let mut lines = Vec::new();
     if priced == 0 {
         // All for the same reason, as a rule: what has not been measured.
-        let why = refused.first().map_or_else(|| "no strategy brings it there".to_owned(), |(_, why)| why.clone());
+        let first = || refused.first().map_or_else(|| "no strategy brings it there".to_owned(), |(_, why)| why.clone());
+        let why = super::unmeasured(scene).unwrap_or_else(first);
         lines.extend(wrap(&format!("no strategy has a price: {}", plain(&why)), columns));
     } else if let Some((name, why)) = refused.first() {
         let more = if refused.len() > 1 { format!(", and {} more", refused.len() - 1) } else { String::new() };
