@@ -199,9 +199,9 @@ mod tests {
             (long, 22, "receiv…rank 12 within…"),
             (long, 8, "rank 12…"),
             (long, 5, "rece…"),
-            ("host0 nic0 out", 12, "host0 nic0 …"),
+            ("host0 nic0 out", 12, "hos…nic0 out"),
             ("send side of rank 15", 15, "send si…rank 15"),
-            ("日本 日本語 7→11 日", 10, "日… 7→11 …"),
+            ("日本 日本語 7→11 日", 10, "日…7→11 日"),
             ("each flow's own link", 8, "each fl…"),
         ] {
             assert_eq!(cut_name(name, columns), expected, "{columns}");
