@@ -74,7 +74,9 @@ mod tests {
     fn found(states: &[(GpuState, bool)]) -> Vec<(String, Severity, String)> {
         let mut measured = fixture::measured(1, 2, 1, |_, _| None);
         let mut range = GpuRange::of(1);
-        states.iter().for_each(|(state, loaded)| range.add(state, *loaded));
+        for (state, loaded) in states {
+            range.add(state, *loaded);
+        }
         measured.gpus = vec![range];
         let told = diagnose(&measured).findings.into_iter().filter(|finding| finding.rule == HELD.name);
         told.map(|finding| (finding.title, finding.severity, finding.amount)).collect()

@@ -11,7 +11,7 @@ pub fn sight(cores: Vec<usize>) -> Sight {
     let visible = std::env::var_os("CUDA_VISIBLE_DEVICES").map(|value| plain(&value.to_string_lossy()));
     match cuda_devices() {
         Ok(devices) => Sight { devices, visible, cores, software: software(), error: String::new() },
-        Err(error) => Sight { visible, cores, error, ..Sight::default() },
+        Err(error) => Sight { visible, error, cores, ..Sight::default() },
     }
 }
 

@@ -76,7 +76,9 @@ fn more_ranks_than_gpus_are_refused_with_the_host_and_the_way_out() {
         refused,
         "host node2: 3 ranks, 2 GPUs; start 2 at most there, or name the GPU of each rank with --gpus (one that is named twice is shared)"
     );
-    seen.iter_mut().for_each(|(_, sight)| sight.visible = Some("0,1".to_owned()));
+    for (_, sight) in &mut seen {
+        sight.visible = Some("0,1".to_owned());
+    }
     let refused = decide(&topology, &seen, &[], Cores::Near).unwrap_err();
     assert!(refused.contains("3 ranks, 2 GPUs, with CUDA_VISIBLE_DEVICES=0,1; start 2"), "{refused}");
     seen[1].1 = Sight { error: "libcuda.so.1 is not there".to_owned(), visible: Some(String::new()), ..Sight::default() };

@@ -8,7 +8,7 @@ use crate::topology::{CudaDevice, GpuState};
 #[derive(Default)]
 pub struct Watch {
     #[cfg(feature = "nvml")]
-    open: Option<Option<crate::discover::nvml::Looks>>,
+    open: std::cell::OnceCell<Option<crate::discover::nvml::Looks>>,
 }
 
 impl std::fmt::Debug for Watch {
@@ -21,7 +21,7 @@ impl Watch {
     /// How a GPU is doing now. The first look opens the library.
     #[cfg(feature = "nvml")]
     pub fn look(&mut self, gpu: &CudaDevice) -> Option<GpuState> {
-        self.open.get_or_insert_with(crate::discover::nvml::Looks::open).as_ref()?.state(gpu.address?)
+        self.open.get_or_init(crate::discover::nvml::Looks::open).as_ref()?.state(gpu.address?)
     }
 
     #[cfg(not(feature = "nvml"))]

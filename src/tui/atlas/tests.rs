@@ -1,5 +1,7 @@
 //! The Topology tab: what the tree tells, what keys do, and what stands out; the same in the matrix, its inspector and files.
 
+use std::collections::BTreeMap;
+
 use crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use super::{Grouping, NodeKind, Sight};
@@ -349,7 +351,9 @@ fn ranks_that_are_bound_to_gpus_are_routed_from_there_and_their_gpus_are_told() 
     let at = |app: &App, rank: usize| app.atlas().router.end(rank).map(|(_, device)| device);
     assert_eq!(at(&app, 7), Some(crate::topology::hardware::Device::Gpu(0)));
     assert_eq!(at(&app, 0), Some(crate::topology::hardware::Device::Gpu(7)));
-    records.iter().for_each(|record| app.apply(record));
+    for record in &records {
+        app.apply(record);
+    }
     let mut range = GpuRange::of(7);
     range.add(&GpuState { sm_clock: Some(1200), throttled: vec!["heat".to_owned()], ..GpuState::default() }, true);
     app.apply(&Record { t: 99.0, event: Event::GpusSeen { ranges: vec![range, GpuRange::of(99)] } });
@@ -362,6 +366,6 @@ fn ranks_that_are_bound_to_gpus_are_routed_from_there_and_their_gpus_are_told() 
     assert!(screen.contains("rank 7") && screen.contains("CUDA driver") && !screen.contains('\u{1b}'), "{screen}");
     // Home again, for a sweep of the host's memory.
     let home = |rank| Bound { rank, gpu: None, cores: vec![rank], numa: Some(rank / 4) };
-    app.apply(&Record { t: 100.0, event: Event::Bound { ranks: (0..8).map(home).collect(), software: Default::default() } });
+    app.apply(&Record { t: 100.0, event: Event::Bound { ranks: (0..8).map(home).collect(), software: BTreeMap::default() } });
     assert!(matches!(at(&app, 7), Some(crate::topology::hardware::Device::Memory(1))));
 }

@@ -380,9 +380,12 @@ fn flow(spans: Vec<Span<'static>>, columns: usize, rows: usize) -> Vec<Line<'sta
 /// What to do first, where nothing was measured at all.
 fn unmeasured(scene: &Scene<'_>) -> Option<String> {
     let live = scene.mode == Mode::Live;
-    let text = || match live {
-        true => format!("nothing is measured yet: {} on tab {} does it", scene.look.key_of(Action::StartSweep), Tab::Sweep.number()),
-        false => "nothing was measured in this session".to_owned(),
+    let text = || {
+        if live {
+            format!("nothing is measured yet: {} on tab {} does it", scene.look.key_of(Action::StartSweep), Tab::Sweep.number())
+        } else {
+            "nothing was measured in this session".to_owned()
+        }
     };
     (scene.model.samples() == 0).then(text)
 }

@@ -74,6 +74,7 @@ fn child(engine: &str, name: &str, also: &str) -> Option<(Told, BTreeMap<String,
     child_with(engine, name, also, &[])
 }
 
+#[cfg_attr(not(feature = "mpi"), allow(clippy::unnecessary_wraps, reason = "with MPI, which may not be installed, it may be skipped"))]
 fn child_with(engine: &str, name: &str, also: &str, more: &[(&str, PathBuf)]) -> Option<(Told, BTreeMap<String, u64>)> {
     let place = Place::new();
     let (report, moved) = (place.folder().join("report"), place.folder().join("moved"));
@@ -127,8 +128,8 @@ fn bytes_of(order: &Order, report: &ProbeReport, sums: &mut BTreeMap<String, u64
 }
 
 fn tell_moved(sums: &BTreeMap<String, u64>) {
-    let text: String = sums.iter().map(|(way, bytes)| format!("{way} {bytes}\n")).collect();
-    std::fs::write(std::env::var(MOVED).unwrap(), text).unwrap();
+    let lines: Vec<String> = sums.iter().map(|(way, bytes)| format!("{way} {bytes}")).collect();
+    std::fs::write(std::env::var(MOVED).unwrap(), lines.join("\n")).unwrap();
 }
 
 /// Every pattern with every mover: right bytes, by the GPUs' clocks.

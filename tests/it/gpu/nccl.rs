@@ -70,6 +70,7 @@ fn rank() {
 }
 
 /// Run a scenario, with TOML on top of the stand-ins' box: what the stand-in for NCCL tells.
+#[cfg_attr(not(feature = "mpi"), allow(clippy::unnecessary_wraps, reason = "with MPI, which may not be installed, it may be skipped"))]
 fn child(engine: &str, name: &str, also: &str, libraries: Option<&Path>) -> Option<Told> {
     let place = Place::new();
     let report = place.folder().join("report");

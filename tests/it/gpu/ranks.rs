@@ -158,7 +158,7 @@ fn exchange() {
     for message in 0..MESSAGES {
         // SAFETY: memory of our own.
         unsafe {
-            result::memset_d8_async(from + (message * PIECE) as u64, mark(own.number, message), PIECE, own.stream.cu_stream()).unwrap()
+            result::memset_d8_async(from + (message * PIECE) as u64, mark(own.number, message), PIECE, own.stream.cu_stream()).unwrap();
         };
     }
     for _ in 0..3 {
