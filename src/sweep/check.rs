@@ -114,11 +114,7 @@ impl SweepSettings {
     }
 
     /// A mover that moves this memory, and GPUs only where there is something for them to hold.
-    /// Whether its mover moves buffers that lie there, and GPUs are named as such.
-    ///
-    /// # Errors
-    /// What is wrong, and what to do.
-    pub fn check_memory(&self) -> Checked {
+    fn check_memory(&self) -> Checked {
         let mover = self.mover.name();
         match self.memory {
             memory if self.mover.moves(memory) => {}

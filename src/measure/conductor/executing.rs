@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::Conductor;
 use crate::plan::work::{fits, work};
 use crate::plan::{Execution, Run, Traffic, Transfers};
-use crate::sample::{Memory, MoverKind};
+use crate::sample::MoverKind;
 use crate::session::{Event, Outcome};
 use crate::sweep::SweepSettings;
 use crate::transport::work::{Carried, Carry, Work};
@@ -67,11 +67,6 @@ impl Conductor<'_> {
         if !self.engine.movers().contains(&like.mover) {
             let names: Vec<_> = self.engine.movers().iter().map(|mover| mover.name()).collect();
             return Err(format!("mover = {}: this engine has {}", like.mover.name(), names.join(", ")));
-        }
-        like.check_memory().map_err(|error| error.to_string())?;
-        // What a rank carries of a plan lies in the host's memory: nothing else may pass for measured.
-        if like.memory != Memory::Host {
-            return Err(format!("plans run on host memory only so far, not on memory {}", like.memory.name()));
         }
         if repeats == 0 || repeats > MOST_RUNS {
             return Err(format!("{repeats} timed runs: 1 to {MOST_RUNS}"));

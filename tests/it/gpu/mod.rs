@@ -9,4 +9,5 @@ mod driver;
 mod memory;
 mod nccl;
 mod ranks;
+mod scenarios;
 pub mod stand_in;

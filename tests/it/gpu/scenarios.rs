@@ -1,0 +1,54 @@
+//! Benchmark scenarios on device memory, under the stand-ins: every method, every byte compared (issue 7, must show c).
+
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+use toposcope::plan::scenario::Amounts;
+
+use super::super::place::Place;
+use super::super::scenarios::{all_compared, document, parsed_back};
+use super::stand_in;
+
+const LIMIT: Duration = Duration::from_secs(200);
+
+/// Run with the stand-ins; the table's columns.
+fn run(place: &Place, command: &mut Command, words: &str) -> Vec<String> {
+    let report = place.folder().join("report");
+    fs::create_dir_all(&report).unwrap();
+    command.args(["scenarios", "run", "--memory", "cuda"]).args(words.split(' '));
+    command.args("--hosts 0-1/2-3 --sizes 64KiB --bytes 512KiB --repeats 1 --warmup 1 --bytes-per-peer 50000".split(' '));
+    command.arg("--session").arg(place.session()).arg("--out").arg(place.folder().join("scenarios.json"));
+    let ran = place.run(stand_in::serve(command, &report), LIMIT);
+    ran.ended_with(0);
+    let document = document(place);
+    assert_eq!((&document["memory"], &document["ranks"]), (&"cuda".into(), &4.into()));
+    let heads = parsed_back(&ran.stdout, &document);
+    all_compared(&document, &Amounts { sizes: vec![64 << 10], model: 512 << 10 });
+    let told = stand_in::told(&report, "cuda");
+    assert_eq!(told.violations, [""; 0]);
+    // Device memory it was: what went from one GPU to another did so there.
+    let between: u64 =
+        told.moved.iter().filter(|(way, _)| way.starts_with("gpu") && !way.ends_with("host")).map(|(_, tally)| tally.bytes).sum();
+    assert!(between > 0, "{:?}", told.moved);
+    assert_eq!(stand_in::told(&report, "nccl").violations, [""; 0]);
+    heads[0].clone()
+}
+
+#[test]
+fn scenarios_on_threads_are_copies_between_gpus() {
+    let place = Place::new();
+    let head = run(&place, &mut place.toposcope(&[]), "all --ranks 4 --methods memcpy");
+    assert_eq!(head, ["pattern", "w", "MiB", "memcpy"]);
+}
+
+#[cfg(feature = "mpi")]
+#[test]
+fn scenarios_of_an_mpi_job_compare_nccl_with_mapped_windows_and_puts() {
+    let Some(mpi) = super::super::place::mpi::Mpi::open() else { return };
+    let place = Place::new();
+    let mut job = place.command(mpi.launcher);
+    job.args(&mpi.words("4")[1..]);
+    let head = run(&place, &mut job, "pairs xbipartite xstrided weight_sync incast staging");
+    assert_eq!(head, ["pattern", "w", "MiB", "nccl", "cuda_ipc_pull", "cuda_ipc_push", "nccl_put", "best / first"]);
+}
