@@ -49,7 +49,10 @@ fn every_scenario_is_found_by_its_own_name() {
     assert_eq!(Scenario::named("fan"), None);
 }
 
-/// Rows of the published tables: name, width there, and the pairs that its definition has on 2 x 8 ranks.
+/// Name, width, number of plans, and who sends to whom.
+type Row<'a> = (&'a str, usize, usize, Vec<(usize, usize)>);
+
+/// Rows of the published tables, and the pairs that each definition has on 2 x 8 ranks.
 #[test]
 fn on_two_hosts_of_eight_each_row_has_the_published_width_and_exactly_its_transfers() {
     let ground = ground(&[8, 8]);
@@ -59,7 +62,6 @@ fn on_two_hosts_of_eight_each_row_has_the_published_width_and_exactly_its_transf
     let inside: Vec<_> = each(0..8, 0..8).into_iter().filter(|(from, to)| from != to).collect();
     let partners: Vec<_> = (0..8).flat_map(|rank| [(rank, rank + 8), (rank + 8, rank)]).collect();
     let ring: Vec<_> = (0..8).flat_map(|rank| [(rank, rank + 8), (rank + 8, (rank + 1) % 8)]).collect();
-    type Row<'a> = (&'a str, usize, usize, Vec<(usize, usize)>);
     let rows: Vec<Row<'_>> = vec![
         ("peer", 1, 56, inside),
         ("fan_out", 7, 1, each(0..1, 1..8)),
