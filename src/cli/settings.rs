@@ -171,7 +171,8 @@ pub fn fabric(text: &str) -> Result<Fabric> {
         let names: Vec<&str> = Fabric::names().collect();
         format!("--fabric: {text:?} is not one of {}, and no file that can be read", names.join(", "))
     })?;
-    if source.trim_start().starts_with(['{', '[']) {
+    // A table of TOML begins with a bracket, too.
+    if source.trim_start().starts_with('{') {
         bail!("--fabric: {text}: JSON: expected a fabric (TOML; see `toposcope fabrics`); what was measured goes with --calibration");
     }
     Fabric::parse(&source, text).context("--fabric")
