@@ -125,7 +125,12 @@ fn a_job_without_a_terminal_is_attached_to(mpi: &Mpi) {
     let mut first = attach(&place);
     first.see("start this sweep");
     // The form begins with the job's settings; what is typed into it wins.
-    first.press("kkkkkkkkkk ");
+    while !first.text().contains("▸sizes") {
+        let before = first.text();
+        first.press("k");
+        until(SOON, "the field above", || first.text(), || first.text() != before);
+    }
+    first.press(" ");
     first.press("\x154KiB,64KiB\r");
     first.see("4KiB,64KiB");
     first.press("\r");
