@@ -142,6 +142,7 @@ fn comparable(before: &SweepSettings, now: &SweepSettings) -> Result<()> {
     Ok(())
 }
 
+#[cfg_attr(not(feature = "cuda"), allow(unused_mut, reason = "only builds with CUDA know more"))]
 fn header(folder: &Path, engine: &dyn Engine, settings: &SweepSettings) -> Header {
     let machine = Machine::default();
     let name = folder.file_name().map_or_else(|| "session".to_owned(), |name| crate::units::plain(&name.to_string_lossy()));
