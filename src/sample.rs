@@ -91,6 +91,12 @@ impl MoverKind {
         }
     }
 
+    /// True if plans on buffers that lie there are run by it. On GPUs, by what maps memory.
+    pub const fn carries(self, memory: Memory) -> bool {
+        let mapped = matches!(self, Self::Memcpy | Self::CudaIpcPull | Self::CudaIpcPush);
+        self.moves(memory) && (mapped || matches!(memory, Memory::Host))
+    }
+
     /// The name used in files and on the command line.
     pub const fn name(self) -> &'static str {
         match self {

@@ -171,6 +171,13 @@ pub enum MemoryArg {
 }
 
 impl MemoryArg {
+    pub const fn of(memory: Memory) -> Self {
+        match memory {
+            Memory::Host => Self::Host,
+            Memory::Cuda => Self::Cuda,
+        }
+    }
+
     pub const fn memory(self) -> Memory {
         match self {
             Self::Host => Memory::Host,

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
 
-use super::args::{EngineArg, Global, MemoryArgs, SweepArgs};
+use super::args::{EngineArg, Global, MemoryArg, MemoryArgs, SweepArgs};
 use super::prices::Priced;
 use super::recorder::Recorder;
 use super::replay::ReplayArgs;
@@ -21,8 +21,10 @@ use crate::import::plans as import;
 use crate::launch::job::Job;
 use crate::measure::Conductor;
 use crate::plan::{Execution, Foreseen, Traffic, Transfers};
+use crate::sample::{MPI_MOVERS, Memory, MoverKind};
 use crate::session::Event;
 use crate::sweep::{MOST_REPEATS, SweepSettings};
+use crate::transport::threads;
 use crate::units::{format_count, format_seconds, plain};
 
 /// Timed runs when nobody says otherwise.
@@ -80,13 +82,16 @@ pub(super) fn run(global: &Global, wanted: &ReplayArgs, job: Option<Job>) -> Res
     }
     let tolerance = args.tolerance.unwrap_or(MARGIN);
     anyhow::ensure!(tolerance >= 0.0 && tolerance.is_finite(), "--tolerance: {tolerance} is no share; such as 0.15");
-    let plans = named(wanted)?;
+    let measured = wanted.price.calibration.is_some() || wanted.price.fabric.is_some();
+    let priced = measured.then(|| prices::load(&wanted.price)).transpose()?;
+    let (mover, memory) = conditions(wanted, priced.as_ref(), engine);
+    let plans = named(wanted, priced.as_ref())?;
     let ranks = plans.iter().map(|plan| plan.traffic.ranks).max().unwrap_or(0);
     let sweep = SweepArgs {
         ranks: (engine == Some(EngineArg::Threads) && sweep.group.is_none()).then(|| ranks.to_string()),
         fabric: if engine == Some(EngineArg::Sim) { wanted.price.fabric.clone() } else { None },
-        mover: wanted.price.mover.clone(),
-        buffer: MemoryArgs { memory: wanted.price.memory, gpus: args.gpus.clone() },
+        mover,
+        buffer: MemoryArgs { memory, gpus: args.gpus.clone() },
         timeout: args.timeout.clone(),
         ..sweep
     };
@@ -94,21 +99,32 @@ pub(super) fn run(global: &Global, wanted: &ReplayArgs, job: Option<Job>) -> Res
     live::start(global, &sweep, &live::Mode::Plans(runs), job)
 }
 
+/// Mover and memory of the runs: as typed, else as in the calibration that foresees them, where these ranks have that.
+fn conditions(wanted: &ReplayArgs, priced: Option<&Priced>, engine: Option<EngineArg>) -> (Option<String>, Option<MemoryArg>) {
+    let measured = priced.and_then(|priced| priced.calibrated.as_ref()).map(|calibrated| calibrated.measured().clone()).unwrap_or_default();
+    let own = match engine {
+        Some(EngineArg::Mpi) => MPI_MOVERS,
+        Some(EngineArg::Threads) => threads::MOVERS,
+        Some(EngineArg::Sim) | None => &[],
+    };
+    let memory = wanted.price.memory.or(measured.memory.filter(|_| !own.is_empty()).map(MemoryArg::of));
+    let there = memory.map_or(Memory::Host, MemoryArg::memory);
+    let able = |mover: &MoverKind| own.contains(mover) && mover.carries(there);
+    // The usual mover of sweeps of GPUs, NCCL, runs no plans.
+    let usual = (!there.is_host()).then(|| own.iter().copied().find(able)).flatten();
+    let mover = measured.mover.filter(able).or(usual).map(|mover| mover.name().to_owned());
+    (wanted.price.mover.clone().or(mover), memory)
+}
+
 /// The plans that were named, each with what is foreseen where there are prices.
-fn named(wanted: &ReplayArgs) -> Result<Vec<ToRun>> {
+fn named(wanted: &ReplayArgs, priced: Option<&Priced>) -> Result<Vec<ToRun>> {
     let given = wanted.given.given()?;
-    let priced = wanted.price.calibration.is_some() || wanted.price.fabric.is_some();
-    let priced = priced.then(|| prices::load(&wanted.price)).transpose()?;
     let mut plans: Vec<ToRun> = Vec::new();
     for path in &wanted.plans {
         let file = || path.display().to_string();
         let transfers = import::read(path, &given)?;
         let traffic = transfers.traffic().with_context(file)?.plain();
-        let foresee = |priced: &Priced| -> Result<Foreseen> {
-            let placed = priced.placed(traffic.clone())?;
-            Ok(Foreseen::of(&crate::plan::replay(&placed, priced.prices.as_ref())?))
-        };
-        let foreseen = priced.as_ref().map(foresee).transpose().with_context(file)?;
+        let foreseen = priced.map(|priced| priced.foresee(traffic.clone())).transpose().with_context(file)?.map(|(foreseen, _)| foreseen);
         let stem = path.file_stem().map_or_else(String::new, |stem| plain(&stem.to_string_lossy()));
         let mut name = if traffic.name.is_empty() { stem.clone() } else { traffic.name.clone() };
         if plans.iter().any(|plan| plan.name == name) {

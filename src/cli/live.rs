@@ -398,8 +398,8 @@ fn run(
     (ran.and_then(|told| finish(mode, &recorder, blemished, told)), Some(engine))
 }
 
-/// `told`: what the mode has to say itself, with its exit code.
-fn finish(mode: &Mode, recorder: &Recorder, blemished: bool, told: Option<(String, u8)>) -> Result<Done> {
+/// `told`: what the mode has to say itself, with its exit code, and what else went wrong.
+fn finish(mode: &Mode, recorder: &Recorder, blemished: bool, told: Option<(String, u8, Option<String>)>) -> Result<Done> {
     let model = recorder.model();
     if matches!(mode, Mode::Headless { .. }) && model.sweep.is_none() {
         // The sweep was refused; the reason stands in the last notice.
@@ -429,10 +429,11 @@ fn finish(mode: &Mode, recorder: &Recorder, blemished: bool, told: Option<(Strin
     if let Mode::Plans(plans) = mode {
         (text, code) = super::execute::told(plans, &model.plans, &model.executions)?;
     }
+    let mut complaint = None;
     if let Some(told) = told {
-        (text, code) = told;
+        (text, code, complaint) = told;
     }
-    let complaint = recorder.failed().map(|error| format!("toposcope: the session lacks its end: {error}"));
+    let complaint = complaint.or_else(|| recorder.failed().map(|error| format!("toposcope: the session lacks its end: {error}")));
     if complaint.is_some() {
         code = WRONG;
     }

@@ -1,5 +1,6 @@
 //! What transfers are priced with: a calibration, published numbers, or a described fabric.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,9 +12,9 @@ use serde::de::IgnoredAny;
 use super::args::MemoryArg;
 use super::{files, settings};
 use crate::plan::price::{Calibrated, Conditions, Overridden, Prices, Published, Terms};
-use crate::plan::{MOST_RANKS, Traffic};
+use crate::plan::{Foreseen, MOST_RANKS, Traffic, replay};
 use crate::session;
-use crate::units::{format_ranks, parse_seconds};
+use crate::units::{format_ranks, parse_seconds, plain};
 
 #[derive(Debug, Default, Args)]
 pub struct PriceArgs {
@@ -129,6 +130,13 @@ fn places(group: Option<&[usize]>, measured: &[usize], world: usize) -> Result<V
 }
 
 impl Priced {
+    /// What they say of a traffic, and what makes that doubtful.
+    pub fn foresee(&self, traffic: Traffic) -> Result<(Foreseen, BTreeSet<String>)> {
+        let replay = replay(&self.placed(traffic)?, self.prices.as_ref())?;
+        let doubts = replay.warnings.iter().map(|warning| plain(&warning.say)).collect();
+        Ok((Foreseen::of(&replay), doubts))
+    }
+
     /// Number in the prices of each rank of the transfer.
     pub fn ranks(&self) -> Vec<usize> {
         if self.places.is_empty() { (0..self.prices.world()).collect() } else { self.places.clone() }

@@ -4,8 +4,8 @@ use anyhow::{Context, Result, bail};
 
 use super::args::{BuffersArg, MemoryArg, MemoryArgs, SweepArgs};
 use crate::fabric::Fabric;
-use crate::sample::{EngineKind, MPI_MOVERS, Memory, MoverKind, Pattern};
-use crate::sweep::{Buffers, Peers, SweepSettings, estimate, parse_pattern_file, parse_peers_file};
+use crate::sample::{EngineKind, Memory, MoverKind, Pattern};
+use crate::sweep::{Buffers, Peers, SweepSettings, estimate, parse_gpus, parse_pattern_file, parse_peers_file};
 use crate::topology::Topology;
 use crate::units::{parse_ranks, parse_size, parse_sizes};
 
@@ -103,8 +103,7 @@ fn usual_mover(engine: EngineKind, memory: Memory) -> MoverKind {
     match (engine, memory) {
         (EngineKind::Threads, _) => MoverKind::Memcpy,
         (EngineKind::Mpi, Memory::Host) => MoverKind::MpiSendrecv,
-        (EngineKind::Mpi, Memory::Cuda) if MPI_MOVERS.contains(&MoverKind::Nccl) => MoverKind::Nccl,
-        (EngineKind::Mpi, Memory::Cuda) => MoverKind::CudaIpcPull,
+        (EngineKind::Mpi, Memory::Cuda) => MoverKind::Nccl,
         (EngineKind::Sim, _) => MoverKind::Simulated,
     }
 }
@@ -115,7 +114,7 @@ fn lay_memory(args: &MemoryArgs, settings: &mut SweepSettings) {
         (settings.memory, settings.gpus) = (memory, Vec::new());
     }
     if let Some(text) = &args.gpus {
-        settings.gpus = text.split(',').map(str::trim).filter(|gpu| !gpu.is_empty()).map(str::to_owned).collect();
+        settings.gpus = parse_gpus(text);
     }
 }
 
@@ -269,10 +268,7 @@ mod tests {
         };
         assert_eq!(of(memory(None, None), None), (Memory::Host, Vec::new(), MoverKind::MpiSendrecv));
         let gpus = vec!["0".to_owned(), "GPU-8f".to_owned()];
-        assert_eq!(
-            of(memory(Some(MemoryArg::Cuda), Some("0, GPU-8f")), None),
-            (Memory::Cuda, gpus.clone(), usual_mover(EngineKind::Mpi, Memory::Cuda))
-        );
+        assert_eq!(of(memory(Some(MemoryArg::Cuda), Some("0, GPU-8f")), None), (Memory::Cuda, gpus.clone(), MoverKind::Nccl));
         assert_eq!(of(memory(Some(MemoryArg::Cuda), None), Some("cuda_ipc_pull")).2, MoverKind::CudaIpcPull);
         // A session that is taken up keeps its own; on the host's memory there are no GPUs to name.
         let session = SweepSettings { memory: Memory::Cuda, gpus, mover: MoverKind::NcclPut, ..SweepSettings::default() };

@@ -102,7 +102,7 @@ fn job(wanted: &StrategiesArgs, priced: &Priced) -> Result<Job> {
             let units = calibrated.units();
             (0..units.world()).map(|rank| units.unit(Level::Host, rank).map_or(0, |unit| unit.number)).collect()
         }
-        (None, Some(fabric)) => Job::hosts(&settings::fabric(fabric)?.topology()),
+        (None, Some(fabric)) => settings::fabric(fabric)?.topology().node_of(),
         (None, None) => bail!("the prices tell no hosts"),
     };
     let places = priced.ranks();

@@ -22,7 +22,7 @@ pub use files::{FileError, parse_pattern_file, parse_peers_file};
 pub(crate) use files::{fields, lines};
 pub use knowledge::{Hosts, Knowledge, Load, Rules, Shared};
 pub use rounds::{Item, Pass};
-pub use settings::{Buffers, FEWEST, MOST_REPEATS, Peers, SettingsError, SweepSettings, Transfer};
+pub use settings::{Buffers, FEWEST, MOST_REPEATS, Peers, SettingsError, SweepSettings, Transfer, parse_gpus};
 pub use target::{Cell, Group, Target};
 pub use work::{Flows, Work};
 

@@ -110,6 +110,11 @@ pub struct SweepSettings {
     pub arena: u64,
 }
 
+/// A list of GPUs as typed: their names between commas.
+pub fn parse_gpus(text: &str) -> Vec<String> {
+    text.split(',').map(str::trim).filter(|gpu| !gpu.is_empty()).map(str::to_owned).collect()
+}
+
 fn one() -> Vec<usize> {
     vec![1]
 }

@@ -118,12 +118,10 @@ impl<E: Together> Agent<E> {
             return Some(without_gpus());
         }
         // First: memory comes from the node of the core that touches it.
-        if !setup.cores.is_empty()
-            && let Err(reason) = binding::pin(&setup.cores)
-        {
-            return Some(Unready { reason, memory: false });
-        }
-        self.endpoint.prepare(setup).err().map(unready)
+        let moved = go_to(&setup.cores);
+        // Others wait for this rank there, whatever has become of it.
+        let ready = self.endpoint.prepare(setup).err().map(unready);
+        moved.or(ready)
     }
 
     /// Lines for the log.
@@ -149,7 +147,9 @@ impl<E: Together + Carrier> Agent<E> {
         self.part = part;
         // Probes' buffers first: both may not fit.
         let setup = Setup::host(MoverKind::Memcpy, self.buffers, 0, 0, 0);
-        self.endpoint.prepare(&setup).and_then(|()| self.endpoint.load(&self.part, mover)).err().map(unready)
+        let moved = go_to(&self.part.lies.cores);
+        let ready = self.endpoint.prepare(&setup).and_then(|()| self.endpoint.load(&self.part, mover)).err().map(unready);
+        moved.or(ready)
     }
 
     /// True if this rank has no part in the work that was loaded.
@@ -162,6 +162,12 @@ impl<E: Together + Carrier> Agent<E> {
         let part = std::mem::take(&mut self.part);
         work::run(&mut self.endpoint, &part, order)
     }
+}
+
+/// Run on these cores; none: where it runs already.
+fn go_to(cores: &[usize]) -> Option<Unready> {
+    let pinned = if cores.is_empty() { Ok(()) } else { binding::pin(cores) };
+    pinned.err().map(|reason| Unready { reason, memory: false })
 }
 
 fn without_gpus() -> Unready {

@@ -8,7 +8,7 @@ pub use field::{Field, PATTERN_LINES};
 
 use super::typing::Typing;
 use crate::sample::{Memory, MoverKind, Pattern};
-use crate::sweep::{Buffers, Peers, SweepSettings, Transfer};
+use crate::sweep::{Buffers, Peers, SweepSettings, Transfer, parse_gpus};
 use crate::units::{format_ranks, format_size, parse_ranks, parse_sizes, plain};
 
 /// What is wrong with the form, and at which line.
@@ -260,7 +260,7 @@ impl Form {
     }
 
     fn gpus(&self) -> Vec<String> {
-        self.typed(Field::Gpus).split(',').map(str::trim).filter(|gpu| !gpu.is_empty()).map(str::to_owned).collect()
+        parse_gpus(self.typed(Field::Gpus))
     }
 
     fn number<T: std::str::FromStr>(&self, field: Field, expected: &str) -> Result<T, FormError> {

@@ -46,8 +46,9 @@ pub(super) fn cuda(here: &Here) -> Found {
             "unset CUDA_VISIBLE_DEVICES; look at nvidia-smi",
         );
     }
+    let library_is_there = matches!(library, Library::Present(_));
     let found = told(library, "the loader finds no libcuda.so.1", "install NVIDIA's driver; in a container, start it with --gpus all");
-    Found { fact: format!("{}{visible}", found.fact), ..found }
+    if library_is_there { Found { fact: format!("{}{visible}", found.fact), ..found } } else { found }
 }
 
 /// Whether GPUs reach each other's memory.
@@ -61,7 +62,20 @@ pub(super) fn peers(_: &Here) -> Found {
     if pairs.is_empty() {
         return Found::ok(format!("{} GPU, nobody to reach", devices.len()));
     }
-    let shut: Vec<&(usize, usize)> = pairs.iter().filter(|(a, b)| libraries::reaches(*a, *b) != Ok(true)).collect();
+    let mut shut = Vec::new();
+    for &(a, b) in &pairs {
+        match libraries::reaches(a, b) {
+            Ok(true) => {}
+            Ok(false) => shut.push((a, b)),
+            Err(why) => {
+                return Found::not(
+                    State::Warn,
+                    format!("whether GPU {a} reaches GPU {b} is not told: {why}"),
+                    "look at nvidia-smi topo -p2p r",
+                );
+            }
+        }
+    }
     let Some((a, b)) = shut.first() else { return Found::ok(format!("each of {} GPUs reaches each other", devices.len())) };
     Found::not(
         State::Warn,
@@ -141,13 +155,13 @@ mod tests {
 
     #[test]
     fn open_mpi_says_whether_it_moves_gpu_memory() {
-        use std::os::unix::fs::PermissionsExt;
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("ompi_info");
         let found = |answer: &str| {
             let line = "mca:mpi:base:param:mpi_built_with_cuda_support:value:";
-            std::fs::write(&path, format!("#!/bin/sh\necho package:x\necho {line}{answer}\n")).unwrap();
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+            // Written by another process: one that this one starts meanwhile would hold the file open, and it could not be run.
+            let script = format!("printf '#!/bin/sh\\necho package:x\\necho {line}{answer}\\n' > \"$0\" && chmod 755 \"$0\"");
+            assert!(std::process::Command::new("sh").arg("-c").arg(script).arg(&path).status().unwrap().success());
             mpi(&Here::at(root.path(), [("PATH", root.path().to_str().unwrap())]))
         };
         assert_eq!(found("true").state, State::Ok);

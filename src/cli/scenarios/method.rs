@@ -68,13 +68,11 @@ pub(super) fn parse(text: &str) -> Result<Vec<Typed>> {
 }
 
 /// The methods of a run: those that were typed, or each mover of the engine for that memory as it is usually used; staged ones first.
-/// MPI need not be able to move the memory of GPUs, so there it is one only where it is typed.
 pub(super) fn chosen(typed: Option<&[Typed]>, movers: &[MoverKind], memory: Memory, message: u64) -> Result<Vec<Method>> {
-    let movers: Vec<MoverKind> = movers.iter().copied().filter(|mover| mover.moves(memory)).collect();
+    let movers: Vec<MoverKind> = movers.iter().copied().filter(|mover| mover.carries(memory)).collect();
     let method = |typed: &Typed| Method { mover: typed.mover, message: typed.staged.unwrap_or(is_staged(typed.mover)).then_some(message) };
     let Some(typed) = typed else {
-        let usual = |mover: &MoverKind| memory.is_host() || !matches!(mover, MoverKind::MpiSendrecv | MoverKind::MpiPut);
-        let mut all: Vec<Method> = movers.into_iter().filter(usual).map(|mover| method(&Typed { mover, staged: None })).collect();
+        let mut all: Vec<Method> = movers.into_iter().map(|mover| method(&Typed { mover, staged: None })).collect();
         all.sort_by_key(|method| method.message.is_none());
         return Ok(all);
     };
@@ -112,7 +110,7 @@ mod tests {
         assert_eq!(staged(&chosen(None, &movers, Memory::Host, MIB).unwrap(), MIB).len(), 1);
         let cuda = chosen(None, crate::sample::MPI_MOVERS, Memory::Cuda, MIB).unwrap();
         let names: Vec<_> = cuda.into_iter().map(Method::name).collect();
-        assert_eq!(names, ["nccl", "cuda_ipc_pull", "cuda_ipc_push", "nccl_put"]);
+        assert_eq!(names, ["cuda_ipc_pull", "cuda_ipc_push"], "NCCL runs no plans");
     }
 
     #[test]

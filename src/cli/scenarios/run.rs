@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
 
+use super::super::args::MemoryArg;
 use super::super::discover::Look;
 use super::super::prices::{self, PriceArgs, Priced};
 use super::super::recorder::Recorder;
@@ -17,7 +18,7 @@ use super::row::{Cell, Row};
 use super::{Wanted, document, table};
 use crate::measure::Conductor;
 use crate::plan::scenario::{Case, Ground, Lack, Plan, Table};
-use crate::plan::{Foreseen, Traffic, replay};
+use crate::plan::{Foreseen, Traffic};
 use crate::sample::{EngineKind, MoverKind};
 use crate::session::Event;
 use crate::sweep::SweepSettings;
@@ -54,11 +55,11 @@ pub(super) struct Report {
 }
 
 impl Bench<'_, '_> {
-    /// Run what is wanted; how it goes is told on standard error. What to print, and the exit code.
+    /// Run what is wanted; how it goes is told on standard error. What to print, the exit code, and what else went wrong.
     ///
     /// # Errors
     /// Sets of ranks, methods or prices that do not fit these ranks.
-    pub fn all(&mut self, wanted: &Wanted, like: &SweepSettings, out: &File) -> Result<(String, u8)> {
+    pub fn all(&mut self, wanted: &Wanted, like: &SweepSettings, out: &File) -> Result<(String, u8, Option<String>)> {
         let (topology, engine, session) = {
             let recorder = self.recorder.borrow();
             let header = &recorder.model().header;
@@ -81,7 +82,7 @@ impl Bench<'_, '_> {
             doubts: if engine == EngineKind::Sim.name() { Vec::new() } else { crowded(&topology) },
         };
         let columns: Vec<(Method, Option<Priced>)> =
-            report.methods.iter().map(|&method| Ok((method, priced(wanted, method, topology.world())?))).collect::<Result<_>>()?;
+            report.methods.iter().map(|&method| Ok((method, priced(wanted, method, like, topology.world())?))).collect::<Result<_>>()?;
         report.prices = columns.iter().find_map(|(_, priced)| priced.as_ref().map(|priced| plain(&priced.name)));
         let mut missed = false;
         for (scenario, asked) in &wanted.scenarios {
@@ -100,11 +101,11 @@ impl Bench<'_, '_> {
         }
         let good = !missed && !report.rows.is_empty() && report.rows.iter().flat_map(|row| &row.cells).all(Cell::is_good);
         let document = document::json(&report);
-        if let Some(path) = &wanted.out {
-            fs::write(path, &document).with_context(|| format!("--out {}", path.display()))?;
-        }
+        let kept = wanted.out.as_ref().and_then(|path| fs::write(path, &document).err().map(|error| (path, error)));
         let text = if wanted.json { document } else { table::text(&report, Look::now()) };
-        Ok((text, if good { FINE } else { FOUND }))
+        // Hours of runs are told even where the file cannot be written.
+        let complaint = kept.map(|(path, error)| format!("toposcope: --out {}: {error}", path.display()));
+        Ok((text, if good { FINE } else { FOUND }, complaint))
     }
 
     /// One cell: every plan of the row by one method.
@@ -162,11 +163,10 @@ impl Bench<'_, '_> {
         cell: &mut Cell,
     ) -> Result<Option<f64>, String> {
         let traffic = Traffic { name: name.to_owned(), ..plan.transfers.traffic().map_err(|error| error.to_string())? };
-        let foreseen = priced.map(|priced| foresee(priced, traffic.clone()));
-        let (foreseen, doubts) = match foreseen {
+        let (foreseen, doubts) = match priced.map(|priced| priced.foresee(traffic.clone())) {
             Some(Ok((foreseen, doubts))) => (Some(foreseen), doubts),
-            Some(Err(why)) => (None, vec![why]),
-            None => (None, Vec::new()),
+            Some(Err(why)) => (None, BTreeSet::from([format!("{why:#}")])),
+            None => (None, BTreeSet::new()),
         };
         let new: Vec<String> = doubts.into_iter().filter(|doubt| !cell.doubts.contains(doubt)).collect();
         cell.doubts.extend(new);
@@ -174,6 +174,7 @@ impl Bench<'_, '_> {
         self.recorder.borrow_mut().record(Event::PlanLoaded { traffic });
         self.foreseen.borrow_mut().clone_from(&foreseen);
         let before = self.recorder.borrow().model().executions.len();
+        let first = cell.runs == 0 && cell.verified == 0 && cell.seconds.is_empty();
         self.conductor.execute(name, &plan.transfers, repeats, like);
         let recorder = self.recorder.borrow();
         let Some(execution) = recorder.model().executions.get(before) else { return Err("nothing was told of the run".to_owned()) };
@@ -181,7 +182,8 @@ impl Bench<'_, '_> {
             cell.bytes.push(plan.bytes);
             cell.seconds.push(median.seconds);
         }
-        cell.runs = execution.runs.len();
+        // Of the plan that has the fewest.
+        cell.runs = if first { execution.runs.len() } else { cell.runs.min(execution.runs.len()) };
         cell.verified += execution.verified;
         if !execution.failed.is_empty() {
             return Err(execution.failed.clone());
@@ -190,21 +192,15 @@ impl Bench<'_, '_> {
     }
 }
 
-/// What prices say of a traffic, and why that is doubtful.
-fn foresee(priced: &Priced, traffic: Traffic) -> Result<(Foreseen, Vec<String>), String> {
-    let placed = priced.placed(traffic).map_err(|error| error.to_string())?;
-    let replay = replay(&placed, priced.prices.as_ref()).map_err(|error| error.to_string())?;
-    let doubts: BTreeSet<String> = replay.warnings.iter().map(|warning| plain(&warning.say)).collect();
-    Ok((Foreseen::of(&replay), doubts.into_iter().collect()))
-}
-
-/// Prices as a method's mover would need them.
-fn priced(wanted: &Wanted, method: Method, world: usize) -> Result<Option<Priced>> {
+/// Prices as a method's mover would need them on the memory that is measured.
+fn priced(wanted: &Wanted, method: Method, like: &SweepSettings, world: usize) -> Result<Option<Priced>> {
     let Some(named) = &wanted.prices else { return Ok(None) };
-    let mover = (named.calibration.is_some()).then(|| method.mover.name().to_owned());
+    let calibrated = named.calibration.is_some();
+    let mover = calibrated.then(|| method.mover.name().to_owned());
+    let memory = calibrated.then(|| MemoryArg::of(like.memory));
     let PriceArgs { calibration, fabric, group, .. } = named;
-    let own = PriceArgs { calibration: calibration.clone(), fabric: fabric.clone(), group: group.clone(), mover, ..PriceArgs::default() };
-    let priced = prices::load(&own)?;
+    let (calibration, fabric, group) = (calibration.clone(), fabric.clone(), group.clone());
+    let priced = prices::load(&PriceArgs { calibration, fabric, group, mover, memory, ..PriceArgs::default() })?;
     if priced.ranks().len() < world {
         let what = if named.fabric.is_some() { "--fabric" } else { "--calibration" };
         bail!("{what}: it has prices of {} ranks, and there are {world}", priced.ranks().len());

@@ -61,7 +61,9 @@ fn pairs(measured: &Measured, focus: &PairFocus) -> Vec<Test> {
         add(TestKind::UnderLoad, say, vec![vec![(from, to)], together]);
     }
     add(TestKind::Again, format!("measure {from}→{to} again, {AGAIN} times"), vec![vec![(from, to)]]);
-    add(TestKind::OtherMemory, format!("measure {from}→{to} from host memory instead of device memory"), vec![vec![(from, to)]]);
+    if !measured.provenance.memory.is_host() {
+        add(TestKind::OtherMemory, format!("measure {from}→{to} from host memory instead of device memory"), vec![vec![(from, to)]]);
+    }
     if focus.bytes <= DEPTH_BYTES {
         let say = format!("measure {from}→{to} with 1, 8 and 64 messages outstanding");
         add(TestKind::Depth, say, vec![vec![(from, to)]; WINDOWS.len()]);

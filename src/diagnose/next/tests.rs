@@ -204,8 +204,12 @@ fn what_cannot_be_run_here_is_proposed_only_where_nothing_else_tells() {
     let mut pairs = vec![(1, 4, 0.25), (4, 1, 0.25)];
     pairs.extend([0, 2, 3, 5].iter().flat_map(|&other| [(1, other, 1.0), (other, 4, 1.0)]));
     let mut measured = seen(6, &pairs);
+    let nothing = settled(&measured, finding(shape(), &[Cause::NoPeerAccess, Cause::Protocol])).next;
+    assert!(nothing.is_none_or(|next| next.test.kind != TestKind::OtherMemory), "host memory it was");
+    measured.provenance.memory = Memory::Cuda;
     let device = settled(&measured, finding(shape(), &[Cause::NoPeerAccess, Cause::Protocol])).next.unwrap();
     assert_eq!((device.test.kind, device.cannot.is_empty()), (TestKind::OtherMemory, false));
+    measured.provenance.memory = Memory::Host;
     (measured.provenance.engine, measured.provenance.mover) = (EngineKind::Mpi, MoverKind::MpiSendrecv);
     let mover = settled(&measured, finding(shape(), &[Cause::NoPeerAccess, Cause::Protocol])).next.unwrap();
     assert_eq!((mover.test.kind, mover.test.mover, mover.cannot.as_str()), (TestKind::OtherMover, Some(MoverKind::MpiPut), ""));

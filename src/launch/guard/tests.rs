@@ -31,6 +31,11 @@ fn scene() -> Scene {
     Scene { guard, watching, master, slave }
 }
 
+/// Everything said so far is taken in before it answers: of ranks that it meets dead it cannot know the order.
+fn taken_in(scene: &Scene) {
+    scene.guard.begin(true, false).unwrap();
+}
+
 fn settings(file: &File) -> String {
     format!("{:?}", tcgetattr(file).unwrap())
 }
@@ -68,6 +73,7 @@ fn it_puts_the_terminal_back_and_names_the_first_to_die() {
     let before = settings(&scene.slave);
     let (mut second, mut first, mut third) = (sleeper(), sleeper(), sleeper());
     scene.guard.ranks(&[member(1, second.id()), member(2, first.id()), member(3, third.id())]);
+    taken_in(&scene);
     let status = Status {
         watching: false,
         session: Some(PathBuf::from("/s/lab")),
@@ -121,8 +127,7 @@ fn told_to_end_rank_0_explains_nothing_and_neither_do_those_after_it() {
     let mut rank = sleeper();
     scene.guard.ranks(&[member(1, rank.id()), Member { rank: 2, host: "far".to_owned(), pid: 1 }]);
     scene.guard.signal("SIGTERM");
-    // Everything said so far is taken in before it answers.
-    scene.guard.begin(true, false).unwrap();
+    taken_in(&scene);
     rank.kill().unwrap();
     rank.wait().unwrap();
     drop(scene.guard);

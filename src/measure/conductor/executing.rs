@@ -60,8 +60,11 @@ impl Conductor<'_> {
         if like.memory.is_host() {
             fits(&work, topology).map_err(|error| error.to_string())?;
         }
-        if !like.mover.moves(like.memory) {
-            return Err(format!("mover = {}: it moves no memory of this kind: {}", like.mover.name(), like.memory.name()));
+        if !like.mover.carries(like.memory) {
+            let able = self.engine.movers().iter().filter(|mover| mover.carries(like.memory));
+            let able: Vec<&str> = able.map(|mover| mover.name()).collect();
+            let (mover, memory) = (like.mover.name(), like.memory.name());
+            return Err(format!("mover = {mover}: plans on memory {memory} are run here by {}", able.join(", ")));
         }
         let work = work.on(like.memory, &like.gpus);
         if !self.engine.movers().contains(&like.mover) {
@@ -80,9 +83,9 @@ impl Conductor<'_> {
         execution.foreseen = self.foresee.as_ref().and_then(|foresee| foresee(&traffic, like.mover));
         let usual = execution.foreseen.as_ref().map_or(0.0, |foreseen| foreseen.high * MOST_FORESEEN);
         let timeout = like.timeout + usual.max(work.busiest() as f64 / LEAST_RATE);
-        self.bind(like)?;
-        // Ranks give up the sweep's buffers for it.
+        // Ranks may have moved, and give up the sweep's buffers for it.
         *touched = true;
+        self.bind(like)?;
         self.engine.load(&work, like.mover).map_err(|error| error.to_string())?;
         self.executions += 1;
         let carried = self.carry(&work, Carry { id: self.executions, warmup: like.warmup, runs: repeats, timeout })?;

@@ -59,11 +59,15 @@ impl Conductor<'_> {
         let begin = Instant::now();
         // Each with whether its PCIe link was under load: the first such look does not wait.
         let mut due: BTreeMap<usize, bool> = BTreeMap::new();
-        for rank in round.iter().flat_map(Probe::ranks).filter(|rank| !self.lost.contains_key(rank)) {
-            let loaded = round.iter().any(|probe| self.over_pcie(probe, rank));
-            let first = loaded && self.gpus.ranges.get(&rank).is_some_and(|range| range.pcie.is_none());
-            if first || self.gpus.looked.get(&rank).is_none_or(|last| begin.duration_since(*last) >= BETWEEN) {
-                due.insert(rank, loaded);
+        for (probe, rank) in round.iter().flat_map(|probe| probe.ranks().into_iter().map(move |rank| (probe, rank))) {
+            let waited = self.gpus.looked.get(&rank).is_none_or(|last| begin.duration_since(*last) >= BETWEEN);
+            let unknown = self.gpus.ranges.get(&rank).is_some_and(|range| range.pcie.is_none());
+            if self.lost.contains_key(&rank) || !(waited || unknown) {
+                continue;
+            }
+            let loaded = self.over_pcie(probe, rank);
+            if waited || loaded {
+                *due.entry(rank).or_default() |= loaded;
             }
         }
         if due.is_empty() {

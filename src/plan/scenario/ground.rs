@@ -1,4 +1,3 @@
-use crate::plan::strategy::Job;
 use crate::topology::Topology;
 
 /// The ranks that scenarios are made for, by host.
@@ -14,7 +13,7 @@ impl Ground {
     /// Hosts as a job has them.
     pub fn of(topology: &Topology) -> Self {
         let mut hosts: Vec<Vec<usize>> = Vec::new();
-        for (rank, host) in Job::hosts(topology).into_iter().enumerate() {
+        for (rank, host) in topology.node_of().into_iter().enumerate() {
             if hosts.len() <= host {
                 hosts.resize(host + 1, Vec::new());
             }
@@ -62,7 +61,12 @@ impl Ground {
 
     /// Number of the host of each rank of the job; ranks that take no part have one each of their own.
     pub(super) fn numbers(&self) -> Vec<usize> {
-        let host = |rank: usize| self.hosts.iter().position(|host| host.contains(&rank));
-        (0..self.world).map(|rank| host(rank).unwrap_or(self.hosts.len() + rank)).collect()
+        let mut numbers: Vec<usize> = (0..self.world).map(|rank| self.hosts.len() + rank).collect();
+        for (number, host) in self.hosts.iter().enumerate() {
+            for &rank in host {
+                numbers[rank] = number;
+            }
+        }
+        numbers
     }
 }

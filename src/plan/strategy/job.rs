@@ -1,7 +1,6 @@
 use std::ops::Range;
 
 use crate::plan::MOST_MESSAGES;
-use crate::topology::Topology;
 
 /// What trainers have before anything moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,12 +28,6 @@ pub struct Job {
 }
 
 impl Job {
-    /// Hosts as a topology has them, numbered as they come.
-    pub fn hosts(topology: &Topology) -> Vec<usize> {
-        let names = topology.hosts();
-        topology.ranks.iter().map(|rank| names.iter().position(|name| *name == rank.host).unwrap_or(0)).collect()
-    }
-
     /// What makes no sense in it, and what would.
     pub fn check(&self) -> Result<(), String> {
         let world = self.hosts.len();

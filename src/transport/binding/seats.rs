@@ -28,7 +28,10 @@ impl Seats {
             let own = topology.ranks.get(bound.rank)?;
             Some(Bound { rank: own.rank, gpu: None, cores: own.cores.clone(), numa: own.numa })
         };
-        self.home = decided.bound.iter().filter_map(place).collect();
+        // Who has moved before and does not now goes home, too.
+        let moves = |rank: usize| decided.bound.iter().any(|bound| bound.rank == rank);
+        self.home.retain(|bound| !moves(bound.rank));
+        self.home.extend(decided.bound.iter().filter_map(place));
         topology.bind(&decided.bound);
         self.now.clone_from(&decided.bound);
         Ok(decided)
@@ -51,13 +54,19 @@ impl Seats {
         self.now.iter().find(|bound| bound.rank == rank)?.gpu.as_ref()
     }
 
-    /// What a rank is told: its GPU, and the cores that it goes to where it has moved.
+    fn seat(&self, rank: usize) -> Option<&Bound> {
+        self.now.iter().chain(&self.home).find(|bound| bound.rank == rank)
+    }
+
+    /// The cores that a rank goes to where it has moved; none where it stays.
+    pub fn cores(&self, rank: usize) -> Vec<usize> {
+        self.seat(rank).map_or_else(Vec::new, |bound| bound.cores.clone())
+    }
+
+    /// What a rank is told: its GPU, and those cores.
     pub fn setup(&self, rank: usize, setup: &Setup) -> Setup {
-        let of = |all: &[Bound]| all.iter().find(|bound| bound.rank == rank).cloned();
-        match of(&self.now).or_else(|| of(&self.home)) {
-            Some(bound) => Setup { gpu: bound.gpu, cores: bound.cores, ..setup.clone() },
-            None => setup.clone(),
-        }
+        let gpu = self.gpu(rank).cloned().or_else(|| setup.gpu.clone());
+        Setup { gpu, cores: self.cores(rank), ..setup.clone() }
     }
 }
 

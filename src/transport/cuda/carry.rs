@@ -59,7 +59,7 @@ fn share_of(part: &Part, flow: usize, role: Role) -> Option<usize> {
 /// Start this rank's GPU, and allocate and fill its memory.
 fn take(part: &Part, mover: MoverKind, mates: &[usize]) -> Result<Hold, TransportError> {
     let unready = |reason: String| TransportError::Unready { rank: part.rank, reason };
-    let way = way(mover).filter(|way| *way != Way::Through).ok_or_else(|| {
+    let way = way(mover).filter(|way| matches!(way, Way::Push | Way::Pull)).ok_or_else(|| {
         unready(format!("plans on memory of GPUs go by memcpy (threads), cuda_ipc_pull or cuda_ipc_push (MPI), not by {}", mover.name()))
     })?;
     let far = part.shares.iter().find(|share| share.role != Role::Copy && !mates.contains(&share.peer));
@@ -110,7 +110,7 @@ impl<C: Control + Carrier> Carrier for Device<C> {
         }
         // Its words are needed, its memory is not.
         let words = Part { memory: 0, held: 0, content: Vec::new(), ..part.clone() };
-        self.control.load(&words, mover)?;
+        let unspoken = self.control.load(&words, mover).err();
         let rank = Carrier::rank(&self.control);
         let node = |rank: usize| part.lies.nodes.get(rank);
         let mates: Vec<usize> = (0..part.lies.nodes.len()).filter(|&other| other != rank && node(other) == node(rank)).collect();
@@ -124,7 +124,7 @@ impl<C: Control + Carrier> Carrier for Device<C> {
         let unreached = self.offer_hold(&mates, part);
         self.met = Some(mates);
         let unready = |reason: String| TransportError::Unready { rank, reason };
-        refused.or_else(|| unreached.map(unready)).map_or(Ok(()), Err)
+        refused.or(unspoken).or_else(|| unreached.map(unready)).map_or(Ok(()), Err)
     }
 
     fn begin(&mut self, part: &Part, id: u64) -> Result<(), Stop> {

@@ -228,7 +228,10 @@ impl<C: Control> Endpoint for Device<C> {
 
     fn end(&mut self) -> Result<(), Stop> {
         self.control.end()?;
-        self.side.as_ref().map_or(Ok(()), Side::health)
+        let Some(side) = &mut self.side else { return Ok(()) };
+        let unsure = side.unsure.take();
+        side.health()?;
+        unsure.map_or(Ok(()), |why| Err(Stop::Failed(why)))
     }
 
     fn disturbed(&mut self) -> bool {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Control;
-use super::driver::{Buffer, Gpu};
+use super::driver::{Buffer, Gate, Gpu};
 use super::endpoint::Device;
 use super::nccl::{self, Communicator, Memory, Message, Put};
 use super::side::{Side, Way};
@@ -23,6 +23,8 @@ use crate::transport::{Endpoint, Setup, Stop, TransportError, Window};
 pub(super) const LANE: usize = 0;
 /// Longest time for all ranks to meet in a communicator: NCCL looks at every host's devices, and connects all with all.
 const MEET: Duration = Duration::from_secs(60);
+/// Puts behind one gate: the rest of its room is for signals, stamps and the gate itself.
+const MOST_PUTS: usize = Gate::MOST / 2;
 /// Looks at a window between two at what the library has found wrong by itself.
 const LOOKS: u32 = 256;
 
@@ -44,6 +46,8 @@ pub(super) struct Joint {
     /// what is registered for puts, kept until no communicator has it; given back before the GPU, with whose context it would go
     memory: Vec<(Memory, Arc<Gpu>)>,
     given_up: Option<String>,
+    /// the library did not return from ending a communicator, and may still use what was registered
+    hangs: bool,
     /// (sender, receiver) that have met before
     connected: BTreeSet<(usize, usize)>,
     looks: u32,
@@ -91,7 +95,14 @@ impl Joint {
 
     /// The orderly end; collective. What could not be ended, if anything.
     pub(super) fn close(&mut self) -> Option<String> {
-        self.comm.take().and_then(|mut comm| comm.close())
+        let left = self.comm.take().and_then(|mut comm| comm.close());
+        self.hangs |= left.is_some();
+        left
+    }
+
+    /// True if memory must stay, since the library may still use it.
+    pub(super) const fn hangs(&self) -> bool {
+        self.hangs
     }
 }
 
@@ -114,6 +125,9 @@ impl Side {
     }
 
     fn enqueue_halves(&mut self, halves: &[Half], gated: bool, deadline: Instant) -> Result<(), Stop> {
+        // Each put is a piece of work of its own, unlike the messages of a group.
+        let puts: usize = halves.iter().filter(|half| half.sends).map(|half| half.window.count).sum();
+        let waits = self.mover != MoverKind::NcclPut || puts <= MOST_PUTS;
         let mut lane = self.lanes.get_mut(LANE).and_then(Option::take);
         let mut comm = self.joint.comm.take();
         let done = match (lane.as_mut(), comm.as_mut()) {
@@ -134,7 +148,7 @@ impl Side {
                     let all = halves.iter().flat_map(|half| (0..half.window.count).map(move |number| message(half, number)));
                     comm.enqueue(all, stream, deadline)
                 };
-                if gated { lane.enqueue_work(work, |error| self.failed(error)) } else { work(lane.stream.raw().cast()) }
+                if gated { lane.enqueue_work(waits, work, |error| self.failed(error)) } else { work(lane.stream.raw().cast()) }
             }
             (_, None) => Err(Stop::Failed(self.joint.refusal(&[]).unwrap_or_default())),
             (None, _) => Err(Stop::Failed("the GPU has no stream for it".to_owned())),
@@ -199,7 +213,9 @@ impl Side {
             Stop::Deadline => "did not end in time".to_owned(),
             Stop::Failed(why) => format!("failed: {why}"),
         };
-        let left = comm.abort().map_or_else(String::new, |left| format!(" ({left})"));
+        let left = comm.abort();
+        self.joint.hangs |= left.is_some();
+        let left = left.map_or_else(String::new, |left| format!(" ({left})"));
         self.joint.given_up = Some(format!("NCCL's communicator was given up after {} {what}{left}", pairs.join(", ")));
         self.joint.connected.clear();
         self.give_up(LANE);

@@ -44,14 +44,19 @@ impl Lane {
         timer.end(stream)
     }
 
-    /// Enqueue a library's work behind the closed gate.
+    /// Enqueue a library's work behind the closed gate, which opens before it where so much does not wait: the driver would wait for
+    /// the gate, too.
     pub(super) fn enqueue_work(
         &mut self,
+        waits: bool,
         work: impl FnOnce(super::nccl::Stream) -> Result<(), Stop>,
         tell: impl Fn(&CudaError) -> Stop,
     ) -> Result<(), Stop> {
         let Self { stream, timer, gate } = self;
         gate.close(stream).and_then(|()| timer.begin(stream)).map_err(|error| tell(&error))?;
+        if !waits {
+            gate.open();
+        }
         work(stream.raw().cast())?;
         timer.end(stream).map_err(|error| tell(&error))
     }

@@ -47,7 +47,7 @@ impl<C: Control> Device<C> {
         // Its words and lanes are needed, its arenas are not, or not yet.
         let mover = if through { MoverKind::MpiSendrecv } else { setup.mover };
         let words = Setup { mover, memory: Memory::Host, arena: 0, ..setup.clone() };
-        self.control.prepare(&words)?;
+        let unspoken = self.control.prepare(&words).err();
         let node = setup.nodes.get(rank);
         let mates: Vec<usize> = (0..setup.nodes.len()).filter(|&other| other != rank && setup.nodes.get(other) == node).collect();
         let own = if setup.lanes == 0 { Ok(None) } else { self.start(setup).map(Some) };
@@ -68,7 +68,7 @@ impl<C: Control> Device<C> {
         } else {
             self.assemble(setup)
         };
-        refused.map_or(ready, Err)
+        refused.or(unspoken).map_or(ready, Err)
     }
 
     /// Start this rank's GPU, and allocate and fill its arenas.
@@ -156,7 +156,7 @@ impl<C: Control> Device<C> {
         if std::mem::take(&mut self.through) {
             own = !self.control.disturbed();
             // It lets go of the arenas before they are given back.
-            let _ = self.control.prepare(&Setup::host(MoverKind::MpiSendrecv, Buffers::default(), 0, 0, 0));
+            own &= self.control.prepare(&Setup::host(MoverKind::MpiSendrecv, Buffers::default(), 0, 0, 0)).is_ok();
         }
         self.meet();
         let mut word = DONE;
@@ -178,7 +178,7 @@ impl<C: Control> Device<C> {
         if let Some(mut side) = self.side.take() {
             let _ = side.gpu.enter();
             self.lines.extend(side.joint.close());
-            if side.way == Way::Joint && side.gpu.disturbed() {
+            if side.way == Way::Joint && (side.gpu.disturbed() || side.joint.hangs()) {
                 self.lines.push(stays(&side.gpu, "work of NCCL that was given up has not ended"));
                 side.leak();
             } else if !settled {

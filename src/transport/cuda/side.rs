@@ -73,6 +73,8 @@ pub(super) struct Side {
     pub(super) clocked: Vec<Option<Duration>>,
     /// a copy of another rank's, given up by it, may still write here
     pub(super) doubtful: bool,
+    /// wrong bytes that such a copy may have written: the probe's result is not to be trusted, and nobody is to be blamed
+    pub(super) unsure: Option<String>,
     /// a copy that is not measured did not end; nothing more comes of this GPU
     broken: Option<String>,
 }
@@ -109,6 +111,7 @@ impl Side {
             bounce,
             clocked: vec![None],
             doubtful: false,
+            unsure: None,
             broken: None,
             joint,
             gpu,
@@ -310,11 +313,12 @@ impl Side {
                     return Ok(());
                 }
                 if let Some(byte) = payload.first_difference(&self.bounce.bytes()[..length], offset + at) {
-                    // A copy that was given up may have come late: what is found then says nothing about this probe.
+                    let what = format!("byte {} of {} is not what rank {from} sent", at + byte, window.bytes);
                     if self.doubtful || self.gpu.disturbed() {
+                        self.unsure = Some(format!("{what}; a copy that was given up before may have come late"));
                         return Ok(());
                     }
-                    return Err(format!("byte {} of {} is not what rank {from} sent", at + byte, window.bytes));
+                    return Err(what);
                 }
             }
         }

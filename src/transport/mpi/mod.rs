@@ -313,7 +313,9 @@ impl Mpi {
 
     /// Have every rank that answers prepare.
     fn set_up(&mut self, setup: &Setup) -> Result<(), TransportError> {
-        let mut nodes = self.topology.node_of();
+        // Nobody asks for them where all memory is the hosts' and nobody is lost; they go to every rank.
+        let needed = !setup.memory.is_host() || !self.lost.is_empty();
+        let mut nodes = if needed { self.topology.node_of() } else { Vec::new() };
         self.lost.iter().for_each(|&rank| nodes[rank] = Setup::LOST);
         let setup = &Setup { nodes, ..setup.clone() };
         let waiting: Vec<usize> = self.others().collect();
@@ -428,10 +430,10 @@ impl Engine for Mpi {
         }
         let nodes = self.topology.node_of();
         for &rank in &waiting {
-            let part = Box::new(work.part(rank, &nodes, self.seats.gpu(rank)));
+            let part = Box::new(work.part(rank, &nodes, &self.seats));
             self.tell(rank, &ToAgent::Part { part, mover })?;
         }
-        let refused = self.agent.load(work.part(0, &nodes, self.seats.gpu(0)), mover);
+        let refused = self.agent.load(work.part(0, &nodes, &self.seats), mover);
         self.tell_own();
         self.work = Some(work.clone());
         self.all_ready(refused, waiting, |rank| work.parts[rank].memory)

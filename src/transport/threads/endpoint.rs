@@ -53,7 +53,7 @@ impl Shared {
     pub(super) fn new(world: usize) -> Self {
         Self {
             landings: (0..world).map(|_| Mutex::default()).collect(),
-            mail: (0..world * world).map(|_| Mailbox::default()).collect(),
+            mail: (0..world * world).map(|_| Mailbox::new(world)).collect(),
             stores: (0..world).map(|_| Mutex::default()).collect(),
             world,
         }

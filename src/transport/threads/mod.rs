@@ -198,6 +198,12 @@ impl Engine for Threads {
         if memory.is_host() {
             return Ok(self.seats.leave(&mut self.topology));
         }
+        let (world, most) = (self.to_agents.len(), mailbox::Mailbox::MOST_ON_GPUS);
+        if world > most {
+            return Err(TransportError::Gpus(format!(
+                "{world} threads, of which {most} at most can measure memory of GPUs: --ranks {most}"
+            )));
+        }
         // One process: all of its threads see the same.
         let sight = binding::sight(allowed_cores());
         let part = (0..self.to_agents.len()).filter(|rank| self.only.is_empty() || self.only.contains(rank));
@@ -242,7 +248,7 @@ impl Engine for Threads {
         }
         let nodes = vec![0; self.to_agents.len()];
         for rank in 0..self.to_agents.len() {
-            self.tell(rank, ToAgent::Part { part: Box::new(work.part(rank, &nodes, self.seats.gpu(rank))), mover })?;
+            self.tell(rank, ToAgent::Part { part: Box::new(work.part(rank, &nodes, &self.seats)), mover })?;
         }
         self.work = Some(work.clone());
         self.all_ready(|rank| work.parts.get(rank).map_or(0, |part| part.memory))

@@ -25,6 +25,7 @@ pub(crate) use run::run;
 use serde::{Deserialize, Serialize};
 
 use super::End;
+use super::binding::Seats;
 use crate::sample::Memory;
 use crate::topology::CudaDevice;
 
@@ -84,6 +85,9 @@ pub struct Lies {
     pub gpus: Vec<String>,
     /// this rank's own; engines fill it in
     pub gpu: Option<CudaDevice>,
+    /// the cores that this rank goes to where it has moved; engines fill it in
+    #[serde(default)]
+    pub cores: Vec<usize>,
     /// host of each rank of the job, by the engine's own numbers; engines fill it in
     pub nodes: Vec<usize>,
 }
@@ -195,12 +199,13 @@ impl Work {
     }
 
     /// The part of a rank, as an engine gives it out whose ranks sit on these hosts, with the GPU that it is bound to.
-    pub(crate) fn part(&self, rank: usize, nodes: &[usize], gpu: Option<&CudaDevice>) -> Part {
+    pub(crate) fn part(&self, rank: usize, nodes: &[usize], seats: &Seats) -> Part {
         let mut part = self.parts.get(rank).cloned().unwrap_or_default();
         // Others of the host wait for the words of one without a part, too.
         part.rank = rank;
+        part.lies.cores = seats.cores(rank);
         if !part.lies.memory.is_host() {
-            (part.lies.nodes, part.lies.gpu) = (nodes.to_vec(), gpu.cloned());
+            (part.lies.nodes, part.lies.gpu) = (nodes.to_vec(), seats.gpu(rank).cloned());
         }
         part
     }

@@ -153,7 +153,7 @@ pub fn last_line(scene: &Scene<'_>, buf: &mut Buffer, area: Rect) {
         return;
     }
     if let Some(what) = super::footer::typed(scene) {
-        let keys = [("enter", "reads it"), ("esc", "drops it")];
+        let keys = [("enter", "takes it"), ("esc", "drops it")];
         let mut spans = vec![span(format!(" {what}"), look.dim())];
         spans.extend(
             keys.into_iter().flat_map(|(key, word)| [Span::raw("  "), span(key, look.key()), span(format!(" {word}"), look.dim())]),

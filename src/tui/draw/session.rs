@@ -116,8 +116,9 @@ fn facts(scene: &Scene<'_>, columns: u16) -> Vec<Line<'static>> {
 fn gpus(model: &Model) -> Vec<(String, String)> {
     let topology = &model.header.topology;
     let of = |place: &Placement| {
+        let own = place.gpu?;
         let hardware = topology.hardware_of(&place.host)?;
-        let gpu = hardware.gpus.get(place.gpu?)?;
+        let gpu = hardware.gpus.get(own)?;
         let address = gpu.pci.and_then(|at| hardware.pci.get(at)).map(|device| device.address.to_string());
         let range = model.gpus.get(&place.rank).map(GpuRange::told).unwrap_or_default();
         let facts: Vec<String> = std::iter::once(format!("GPU {} {}", gpu.index, gpu.name)).chain(address).chain(range).collect();

@@ -54,7 +54,7 @@ impl StrategyForm {
             _ => Some(size(4)?),
         };
         let job = Job {
-            hosts: Job::hosts(topology),
+            hosts: topology.node_of(),
             bytes: size(2)?,
             trainers: ranks(0)?,
             engines: ranks(1)?,

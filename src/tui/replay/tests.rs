@@ -193,7 +193,7 @@ fn a_path_that_is_typed_is_read() {
     }
     let screen = shown(&mut app);
     assert!(screen.contains("plan file my plan.json") && screen.contains("type the path of a plan's file"), "{screen}");
-    assert!(screen.contains("enter reads it  esc drops it") && !screen.contains("q quit"), "{screen}");
+    assert!(screen.contains("enter takes it  esc drops it") && !screen.contains("q quit"), "{screen}");
     assert_eq!(press(&mut app, "enter"), Effect::Send(Command::LoadPlan { path: "my plan.json".into() }));
     assert_eq!(press(&mut app, "o enter"), Effect::Nothing);
 }

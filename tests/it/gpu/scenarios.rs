@@ -44,11 +44,11 @@ fn scenarios_on_threads_are_copies_between_gpus() {
 
 #[cfg(feature = "mpi")]
 #[test]
-fn scenarios_of_an_mpi_job_compare_nccl_with_mapped_windows_and_puts() {
+fn scenarios_of_an_mpi_job_compare_mapped_windows() {
     let Some(mpi) = super::super::place::mpi::Mpi::open() else { return };
     let place = Place::new();
     let mut job = place.command(mpi.launcher);
     job.args(&mpi.words("4")[1..]);
     let head = run(&place, &mut job, "pairs xbipartite xstrided weight_sync incast staging");
-    assert_eq!(head, ["pattern", "w", "MiB", "nccl", "cuda_ipc_pull", "cuda_ipc_push", "nccl_put", "best / first"]);
+    assert_eq!(head, ["pattern", "w", "MiB", "cuda_ipc_pull", "cuda_ipc_push", "best / first"]);
 }

@@ -54,7 +54,10 @@ impl Gate {
         let mut gate = Self { flag: Flag::Word { word, address }, closed: 0 };
         // One that is open, to see whether the driver takes it.
         let trial = Stream::new(gpu)?;
-        if gpu.api.wait_value.is_none() || gate.pass(&trial).is_err() || !trial.wait(std::time::Instant::now() + Duration::from_secs(2))? {
+        let passed = gpu.api.wait_value.is_some() && gate.pass(&trial).is_ok();
+        if !passed || !trial.wait(std::time::Instant::now() + Duration::from_secs(2))? {
+            // It may still look at the word, which is kept then.
+            trial.give_up();
             gate.flag = Flag::Function(Arc::default());
         }
         Ok(gate)

@@ -59,7 +59,7 @@ impl Buffer {
     }
 
     /// A buffer of another thread of this process by its [`Buffer::address`]. That thread keeps it until no work of `gpu` uses it.
-    pub fn lent(gpu: &Arc<Gpu>, (start, context): (u64, usize), length: usize) -> Self {
+    pub(in crate::transport::cuda) fn lent(gpu: &Arc<Gpu>, (start, context): (u64, usize), length: usize) -> Self {
         let context = std::ptr::with_exposed_provenance_mut(context);
         Self { gpu: Arc::clone(gpu), start, length, context, kind: Kind::Lent }
     }
