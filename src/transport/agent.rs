@@ -118,10 +118,10 @@ impl<E: Together> Agent<E> {
             return Some(without_gpus());
         }
         // First: memory comes from the node of the core that touches it.
-        let moved = go_to(&setup.cores);
+        let seated = go_to(&setup.cores);
         // Others wait for this rank there, whatever has become of it.
         let ready = self.endpoint.prepare(setup).err().map(unready);
-        moved.or(ready)
+        seated.or(ready)
     }
 
     /// Lines for the log.
@@ -147,9 +147,9 @@ impl<E: Together + Carrier> Agent<E> {
         self.part = part;
         // Probes' buffers first: both may not fit.
         let setup = Setup::host(MoverKind::Memcpy, self.buffers, 0, 0, 0);
-        let moved = go_to(&self.part.lies.cores);
+        let seated = go_to(&self.part.lies.cores);
         let ready = self.endpoint.prepare(&setup).and_then(|()| self.endpoint.load(&self.part, mover)).err().map(unready);
-        moved.or(ready)
+        seated.or(ready)
     }
 
     /// True if this rank has no part in the work that was loaded.

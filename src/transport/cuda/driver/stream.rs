@@ -208,8 +208,9 @@ impl Timer {
         let mut milliseconds: f32 = 0.0;
         // SAFETY: writes one number; both events are recorded and complete.
         api.checked("cuEventElapsedTime", unsafe { (api.event_elapsed)(&raw mut milliseconds, self.begin, self.end) })?;
+        let seconds = f64::from(milliseconds).max(0.0) * 1e-3;
         // Whatever a driver says, a time is none that panics.
-        Ok(Some(Duration::from_secs_f64(f64::from(milliseconds).max(0.0).min(1e12) * 1e-3)))
+        Ok(Some(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)))
     }
 }
 
