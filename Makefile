@@ -1,10 +1,12 @@
 # toposcope: `make help` tells what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run test test-mpich setup lint bench mpich
+.PHONY: help run test test-mpich setup lint bench mpich dist deb
 
 CARGO ?= cargo
 MPICH_TARGET := target/mpich
 ARGS ?=
+# of what is packed: FEATURES="--features mpi" for a cluster, with the mpicc of its library
+FEATURES ?=
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' Makefile
@@ -40,6 +42,19 @@ lint: ## formatting and clippy, warnings are errors (with MPI where it is instal
 	$(CARGO) clippy --locked --all-targets --no-default-features -- -D warnings
 	@if .ci/setup --check; then \
 	    MPICC=$$(.ci/setup --print openmpi) $(CARGO) clippy --locked --all-targets --features mpi -- -D warnings; fi
+	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --offline check licenses bans sources; \
+	    else echo "lint: cargo-deny is not installed: licences and sources of dependencies were not looked at"; fi
 
 bench: ## what frames, events and the fits of a large world cost
 	$(CARGO) bench --locked
+
+dist: ## the program, its man pages and completions in target/release and target/dist (FEATURES="--features mpi")
+	$(CARGO) build --locked --release $(FEATURES)
+	rm -rf target/dist && mkdir -p target/dist
+	target/release/toposcope man --out target/dist/man
+	target/release/toposcope completions bash > target/dist/toposcope.bash
+	target/release/toposcope completions fish > target/dist/toposcope.fish
+	target/release/toposcope completions zsh > target/dist/_toposcope
+
+deb: dist ## a Debian package of it in target/debian; needs cargo-deb (cargo install cargo-deb)
+	$(CARGO) deb --no-build --no-strip

@@ -327,6 +327,13 @@ pub enum Commands {
         #[arg(value_enum)]
         of: SchemaOf,
     },
+    /// Print completions for a shell
+    Completions { shell: clap_complete::Shell },
+    /// Print the man page, or write one for each command into a folder
+    Man {
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
     /// Watches over the terminal of a rank 0; started by it
     #[command(hide = true)]
     Guard,

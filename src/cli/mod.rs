@@ -27,6 +27,7 @@ mod replay;
 mod run_tests;
 mod scenarios;
 mod settings;
+mod shell;
 mod strategies;
 mod summary;
 mod watch;
@@ -150,6 +151,8 @@ fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {
         Some(Commands::Keys) => facts::keys(),
         Some(Commands::Themes) => facts::themes(),
         Some(Commands::Schema { of }) => Ok(facts::schema(of)),
+        Some(Commands::Completions { shell }) => Ok(shell::completions(shell)),
+        Some(Commands::Man { out }) => shell::man(out.as_deref()),
         Some(Commands::Guard) => Ok(u8::try_from(crate::launch::guard::serve()).unwrap_or(FOUND)),
     }
 }
