@@ -42,7 +42,7 @@ pub trait Carrier {
         Ok(())
     }
     /// Read from it.
-    fn read(&mut self, from: usize, into: &mut [u8]);
+    fn read(&mut self, from: usize, into: &mut [u8]) -> Result<(), Stop>;
     /// Begin to receive a message of this share.
     fn post(&mut self, part: &Part, share: usize, message: usize) -> Result<(), Stop>;
     /// Begin to send one, packed already where it is staged.

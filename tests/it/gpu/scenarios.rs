@@ -31,24 +31,27 @@ fn run(place: &Place, command: &mut Command, words: &str) -> Vec<String> {
     let between: u64 =
         told.moved.iter().filter(|(way, _)| way.starts_with("gpu") && !way.ends_with("host")).map(|(_, tally)| tally.bytes).sum();
     assert!(between > 0, "{:?}", told.moved);
-    assert_eq!(stand_in::told(&report, "nccl").violations, [""; 0]);
+    let told = stand_in::told(&report, "nccl");
+    assert_eq!(told.violations, [""; 0]);
+    let [sends, receives] = ["ncclSend", "ncclRecv"].map(|call| told.calls[call]);
+    assert!(sends.count > 100 && (sends.count, sends.bytes) == (receives.count, receives.bytes), "every send has its receive: {sends:?}");
     heads[0].clone()
 }
 
 #[test]
-fn scenarios_on_threads_are_copies_between_gpus() {
+fn scenarios_on_threads_are_copies_between_gpus_or_go_through_nccl() {
     let place = Place::new();
-    let head = run(&place, &mut place.toposcope(&[]), "all --ranks 4 --methods memcpy");
-    assert_eq!(head, ["pattern", "w", "MiB", "memcpy"]);
+    let head = run(&place, &mut place.toposcope(&[]), "all --ranks 4");
+    assert_eq!(head, ["pattern", "w", "MiB", "nccl", "memcpy", "best / first"]);
 }
 
 #[cfg(feature = "mpi")]
 #[test]
-fn scenarios_of_an_mpi_job_compare_mapped_windows() {
+fn scenarios_of_an_mpi_job_compare_nccl_with_mapped_windows() {
     let Some(mpi) = super::super::place::mpi::Mpi::open() else { return };
     let place = Place::new();
     let mut job = place.command(mpi.launcher);
     job.args(&mpi.words("4")[1..]);
     let head = run(&place, &mut job, "pairs xbipartite xstrided weight_sync incast staging");
-    assert_eq!(head, ["pattern", "w", "MiB", "cuda_ipc_pull", "cuda_ipc_push", "best / first"]);
+    assert_eq!(head, ["pattern", "w", "MiB", "nccl", "cuda_ipc_pull", "cuda_ipc_push", "best / first"]);
 }
