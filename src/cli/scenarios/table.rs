@@ -160,7 +160,8 @@ fn notes(report: &Report, page: &mut Page) {
     for (case, cell) in cells().filter(|(_, cell)| !cell.failed.is_empty()) {
         let name = format!("{}, {}, {}", case.pattern, format_size(case.bytes), cell.method.name());
         if cell.impossible {
-            once(page, "–  ", plain(&format!("{}: not possible: {}", case.pattern, cell.failed)));
+            let method = cell.method.name();
+            once(page, "–  ", format!("{method}: not possible where a row crosses hosts: it works between ranks of one host"));
         } else {
             once(page, "!  ", plain(&format!("{name}: {}", cell.failed)));
         }
@@ -235,7 +236,7 @@ mod tests {
         let text = text(&report(vec![row.clone()]), Look::default());
         let line = text.lines().find(|line| line.starts_with("xpairs ")).unwrap();
         assert_eq!(line.split_whitespace().skip(3).collect::<Vec<_>>(), ["10.0", "2.00", "–", "–", "1.00x"], "{text}");
-        assert!(text.contains("–  xpairs: not possible: cuda_ipc_pull works between"), "{text}");
+        assert!(text.contains("–  cuda_ipc_pull: not possible where a row crosses hosts"), "{text}");
         row.cells.remove(0);
         assert!(!row.is_good(), "nothing of it was run");
     }

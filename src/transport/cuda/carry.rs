@@ -232,6 +232,10 @@ impl<C: Control + Carrier> Carrier for Device<C> {
         Ok(Some(Heard::Arrived(number)))
     }
 
+    fn ways(&mut self, part: &Part) -> Vec<crate::transport::Way> {
+        self.hold.as_ref().and_then(|hold| hold.groups.as_ref()).map_or_else(Vec::new, |groups| groups.ways(part))
+    }
+
     fn end(&mut self, deadline: Instant) {
         Carrier::end(&mut self.control, deadline);
         // Its memory stays until all leave together: others may have it mapped.

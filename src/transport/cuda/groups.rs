@@ -13,9 +13,9 @@ use std::time::Instant;
 use super::driver::{Buffer, CudaError, Gpu, Mark, Stream};
 use super::joint::MEET;
 use super::nccl::{self, Communicator, Message};
-use crate::transport::Stop;
 use crate::transport::rest::Rest;
-use crate::transport::work::{Heard, Part, Role};
+use crate::transport::work::{Heard, Part, Role, Share};
+use crate::transport::{Stop, Way};
 
 /// Looks at a group between two at what the library has found wrong by itself.
 const LOOKS: u32 = 256;
@@ -196,6 +196,16 @@ impl Groups {
         Ok(())
     }
 
+    /// How this rank's sends went, as NCCL says, by the first flow to each other rank.
+    pub(super) fn ways(&self, part: &Part) -> Vec<Way> {
+        let first = |to: usize| part.shares.iter().enumerate().find(|(at, share)| self.grouped[*at] && is_sent(share, to));
+        let way = |to: usize| {
+            let (_, share) = first(to)?;
+            Some(Way { flow: u32::try_from(share.flow).ok()?, via: nccl::log::via(part.rank, to)? })
+        };
+        self.pairs.iter().filter(|(from, _)| *from == part.rank).filter_map(|&(_, to)| way(to)).collect()
+    }
+
     /// No more runs. Of a work that did not go through, the communicator is given up with what it has under way.
     pub(super) fn end(&mut self, deadline: Instant) -> Option<String> {
         let through = self.current >= self.steps.len() && !self.under_way && !self.failed;
@@ -241,6 +251,10 @@ impl Groups {
     }
 }
 
+fn is_sent(share: &Share, to: usize) -> bool {
+    share.role == Role::Send && share.peer == to
+}
+
 fn tell(gpu: &Gpu, error: &CudaError) -> Stop {
     Stop::Failed(format!("{}: {error}", gpu.name()))
 }
@@ -284,7 +298,7 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::work::{Message, Share};
+    use crate::transport::work::Message;
 
     fn share(flow: usize, role: Role, peer: usize, bytes: &[u64]) -> Share {
         let messages = bytes.iter().map(|&bytes| Message { bytes, ..Message::default() }).collect();

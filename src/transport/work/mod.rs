@@ -27,8 +27,8 @@ pub(crate) use run::run;
 
 use serde::{Deserialize, Serialize};
 
-use super::End;
 use super::binding::Seats;
+use super::{End, Way};
 use crate::sample::Memory;
 use crate::topology::CudaDevice;
 
@@ -268,5 +268,8 @@ pub struct Carried {
     pub verified: u64,
     /// the first flow whose bytes are wrong: what is sent on is wrong, too
     pub wrong: Option<usize>,
+    /// how bytes went from rank to rank, by the first flow of each two, where the library that moved them says it
+    #[serde(default)]
+    pub ways: Vec<Way>,
     pub end: End,
 }

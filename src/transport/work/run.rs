@@ -19,7 +19,7 @@ use crate::units::format_ranks;
 /// Run this rank's part, untimed first and then timed.
 pub(crate) fn run(endpoint: &mut impl Carrier, part: &Part, order: &Carry) -> Carried {
     let runs = Vec::with_capacity(order.runs as usize);
-    let mut carried = Carried { id: order.id, runs, verified: 0, wrong: None, end: End::Complete };
+    let mut carried = Carried { id: order.id, runs, verified: 0, wrong: None, ways: Vec::new(), end: End::Complete };
     let begun = endpoint.begin(part, order.id);
     let mut running = Running::new(endpoint, part);
     let ran = begun.and_then(|()| running.all(order, &mut carried));
@@ -38,6 +38,7 @@ pub(crate) fn run(endpoint: &mut impl Carrier, part: &Part, order: &Carry) -> Ca
         };
     }
     let deadline = running.deadline;
+    carried.ways = endpoint.ways(part);
     endpoint.end(deadline);
     carried
 }
