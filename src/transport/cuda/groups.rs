@@ -186,9 +186,9 @@ impl Groups {
             let message = &share.messages[number];
             let (at, bytes) = (start + message.place(share.arena) as u64, message.length());
             let sends = share.role == Role::Send;
-            // Both sides know that it is empty.
-            (bytes > 0)
-                .then(|| if sends { Message::Send { to: share.peer, at, bytes } } else { Message::Receive { from: share.peer, at, bytes } })
+            let moved = if sends { Message::Send { to: share.peer, at, bytes } } else { Message::Receive { from: share.peer, at, bytes } };
+            // Both sides know where it is empty.
+            (bytes > 0).then_some(moved)
         });
         comm.enqueue(messages, stream.raw().cast(), deadline)?;
         self.mark.set(stream).map_err(|error| tell(&self.gpu, &error))?;
