@@ -91,10 +91,15 @@ impl MoverKind {
         }
     }
 
-    /// True if plans on buffers that lie there are run by it. On GPUs, by what maps memory.
+    /// True if plans on buffers that lie there are run by it. On GPUs, by what maps memory of one host, and by NCCL's messages.
     pub const fn carries(self, memory: Memory) -> bool {
-        let mapped = matches!(self, Self::Memcpy | Self::CudaIpcPull | Self::CudaIpcPush);
-        self.moves(memory) && (mapped || matches!(memory, Memory::Host))
+        let on_gpus = matches!(self, Self::Memcpy | Self::CudaIpcPull | Self::CudaIpcPush | Self::Nccl);
+        self.moves(memory) && (on_gpus || matches!(memory, Memory::Host))
+    }
+
+    /// True if it works between ranks of one host alone.
+    pub const fn stays_on_host(self) -> bool {
+        matches!(self, Self::Memcpy | Self::CudaIpcPull | Self::CudaIpcPush)
     }
 
     /// The name used in files and on the command line.

@@ -109,10 +109,9 @@ fn conditions(wanted: &ReplayArgs, priced: Option<&Priced>, engine: Option<Engin
     };
     let memory = wanted.price.memory.or(measured.memory.filter(|_| !own.is_empty()).map(MemoryArg::of));
     let there = memory.map_or(Memory::Host, MemoryArg::memory);
+    // Of those that run no plans, the usual one takes the place.
     let able = |mover: &MoverKind| own.contains(mover) && mover.carries(there);
-    // The usual mover of sweeps of GPUs, NCCL, runs no plans.
-    let usual = (!there.is_host()).then(|| own.iter().copied().find(able)).flatten();
-    let mover = measured.mover.filter(able).or(usual).map(|mover| mover.name().to_owned());
+    let mover = measured.mover.filter(able).map(|mover| mover.name().to_owned());
     (wanted.price.mover.clone().or(mover), memory)
 }
 

@@ -1,6 +1,7 @@
 //! Ranks that meet in a communicator of NCCL: rank 0 makes the name that they meet by, and makes another one after a communicator was
 //! given up, so that one transfer that hangs does not end the sweep.
 
+use super::work::Work;
 use super::{End, ProbeReport, Setup, TransportError};
 use crate::sample::MoverKind;
 
@@ -28,6 +29,15 @@ impl Assembly {
         }
         self.setup = Some(setup.clone());
         named(setup, ranks)
+    }
+
+    /// A work as its ranks are told it: where they meet and in which steps they go on, where they move its bytes together.
+    pub(crate) fn work(work: &Work, mover: MoverKind) -> Result<Work, TransportError> {
+        let mut work = work.clone();
+        if mover == MoverKind::Nccl && !work.lies().memory.is_host() {
+            work.meeting(&name(false)?).map_err(TransportError::Work)?;
+        }
+        Ok(work)
     }
 
     /// Take note of what came of a probe.
@@ -66,18 +76,20 @@ impl Assembly {
 }
 
 /// A setup with a new name for these ranks to meet by.
-#[cfg(feature = "cuda")]
 fn named(setup: &Setup, ranks: Vec<usize>) -> Result<Setup, TransportError> {
-    let name = super::cuda::nccl::name(setup.mover == MoverKind::NcclPut);
-    let nccl = name.map_err(|reason| TransportError::Unready { rank: 0, reason })?;
-    Ok(Setup { nccl, group: ranks, ..setup.clone() })
+    Ok(Setup { nccl: name(setup.mover == MoverKind::NcclPut)?, group: ranks, ..setup.clone() })
+}
+
+#[cfg(feature = "cuda")]
+fn name(puts: bool) -> Result<Vec<u8>, TransportError> {
+    super::cuda::nccl::name(puts).map_err(|reason| TransportError::Unready { rank: 0, reason })
 }
 
 /// This build has no such mover; the ranks say so.
 #[cfg(not(feature = "cuda"))]
 #[allow(clippy::unnecessary_wraps, reason = "as with the feature")]
-fn named(setup: &Setup, _: Vec<usize>) -> Result<Setup, TransportError> {
-    Ok(setup.clone())
+fn name(_: bool) -> Result<Vec<u8>, TransportError> {
+    Ok(Vec::new())
 }
 
 #[cfg(test)]

@@ -252,7 +252,7 @@ impl Engine for Sim {
 
     fn carry(&mut self, order: &Carry) -> Result<(), TransportError> {
         let work = self.work.take().ok_or_else(|| TransportError::Work("nothing was loaded".to_owned()))?;
-        let mut carried = Carried { id: order.id, runs: Vec::new(), verified: 0, wrong: None, end: End::Complete };
+        let mut carried = Carried { id: order.id, runs: Vec::new(), verified: 0, wrong: None, ways: Vec::new(), end: End::Complete };
         if let Some(hanging) = self.first_hanging(work.ranks()) {
             carried.end = End::Timeout(format!("no answer from rank {hanging} within {} s", order.timeout));
             self.lost.insert(hanging);

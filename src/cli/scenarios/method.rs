@@ -109,8 +109,9 @@ mod tests {
         assert_eq!(staged(&memcpy, MIB), [Method { mover: MoverKind::Memcpy, message: Some(MIB) }]);
         assert_eq!(staged(&chosen(None, &movers, Memory::Host, MIB).unwrap(), MIB).len(), 1);
         let cuda = chosen(None, crate::sample::MPI_MOVERS, Memory::Cuda, MIB).unwrap();
+        assert_eq!(staged(&cuda, MIB), [Method { mover: MoverKind::Nccl, message: Some(MIB) }]);
         let names: Vec<_> = cuda.into_iter().map(Method::name).collect();
-        assert_eq!(names, ["cuda_ipc_pull", "cuda_ipc_push"], "NCCL runs no plans");
+        assert_eq!(names, ["nccl", "cuda_ipc_pull", "cuda_ipc_push"], "one-sided puts of NCCL run no plans");
     }
 
     #[test]

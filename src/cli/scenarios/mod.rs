@@ -244,7 +244,7 @@ mod tests {
             named(&names).map(|found| found.into_iter().map(|(scenario, _)| scenario.name()).collect::<Vec<_>>())
         };
         assert_eq!(of(&["xpeer", "peer,incast", "peer"]).unwrap(), ["peer", "xpeer", "incast"]);
-        assert_eq!(of(&["weight_sync"]).unwrap(), ["sync_direct", "sync_relay", "sync_sharded", "sync_plan", "sync_gather"]);
+        assert_eq!(of(&["weight_sync"]).unwrap(), ["sync_direct", "sync_relay", "sync_sharded", "sync_plan", "sync_ring"]);
         assert_eq!(of(&["all"]).unwrap().len(), Scenario::all().len());
         let refused = of(&["fan"]).unwrap_err().to_string();
         assert!(refused.contains("\"fan\"") && refused.contains("mixed_fan_out") && refused.contains("one_host"), "{refused}");

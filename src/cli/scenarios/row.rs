@@ -31,6 +31,8 @@ pub(super) struct Cell {
     pub doubts: Vec<String>,
     /// what kept a run from being whole, a wrong byte included; empty if nothing did
     pub failed: String,
+    /// that, where the method is none for this row: nothing was run
+    pub impossible: bool,
 }
 
 impl Cell {
@@ -46,6 +48,11 @@ impl Cell {
 }
 
 impl Row {
+    /// True if every method that can run it did, and every byte was right.
+    pub fn is_good(&self) -> bool {
+        self.cells.iter().any(Cell::is_good) && self.cells.iter().all(|cell| cell.is_good() || cell.impossible)
+    }
+
     /// Number of the best cell whose bytes were right, and how many times better than the first one it is.
     pub fn best(&self) -> Option<(usize, Option<f64>)> {
         let time = self.case.scenario.table().is_time();

@@ -99,7 +99,7 @@ impl Bench<'_, '_> {
                 report.rows.push(Row { case, cells });
             }
         }
-        let good = !missed && !report.rows.is_empty() && report.rows.iter().flat_map(|row| &row.cells).all(Cell::is_good);
+        let good = !missed && !report.rows.is_empty() && report.rows.iter().all(Row::is_good);
         let document = document::json(&report);
         let kept = wanted.out.as_ref().and_then(|path| fs::write(path, &document).err().map(|error| (path, error)));
         let text = if wanted.json { document } else { table::text(&report, Look::now()) };
@@ -123,6 +123,7 @@ impl Bench<'_, '_> {
             predicted: None,
             doubts: Vec::new(),
             failed: String::new(),
+            impossible: false,
         };
         let budget = case.budget.map_or_else(String::new, |budget| format!(", budget {}", format_size(budget)));
         let row = format!("{}, {}{budget}, {}", case.pattern, format_size(case.bytes), method.name());
@@ -134,6 +135,11 @@ impl Bench<'_, '_> {
             }
         };
         cell.plans = plans.len();
+        if let Some((from, to)) = self.far(&plans, method.mover, like) {
+            cell.failed = format!("{} works between ranks of one host, and {from}→{to} are on two", method.mover.name());
+            cell.impossible = true;
+            return cell;
+        }
         let _ = writeln!(out, "running {}", plain(&row));
         let (mut foreseen, mut bytes) = (Vec::new(), Vec::new());
         for plan in &plans {
@@ -150,6 +156,16 @@ impl Bench<'_, '_> {
         cell.figure = case.figure(&cell.bytes, &cell.seconds);
         cell.predicted = (foreseen.len() == plans.len()).then(|| case.figure(&bytes, &foreseen));
         cell
+    }
+
+    /// The first flow between two hosts, where a mover of GPUs' memory does not go.
+    fn far(&self, plans: &[Plan], mover: MoverKind, like: &SweepSettings) -> Option<(usize, usize)> {
+        if like.memory.is_host() || !mover.stays_on_host() {
+            return None;
+        }
+        let nodes = self.recorder.borrow().model().header.topology.node_of();
+        let mut flows = plans.iter().filter_map(|plan| plan.transfers.traffic().ok()).flat_map(|traffic| traffic.flows);
+        flows.find(|flow| nodes.get(flow.from) != nodes.get(flow.to)).map(|flow| (flow.from, flow.to))
     }
 
     /// Run one plan, and add what came of it to its cell. What was foreseen for it, seconds.

@@ -104,7 +104,7 @@ fn figure(cell: &Cell) -> String {
         value if value >= 0.01 => format!("{value:.3}"),
         value => format!("{value:.6}"),
     };
-    if cell.is_good() { text } else { format!("{text}!") }
+    if cell.is_good() || cell.impossible { text } else { format!("{text}!") }
 }
 
 /// Bytes in MiB, with a fraction where there is one.
@@ -159,7 +159,12 @@ fn notes(report: &Report, page: &mut Page) {
     };
     for (case, cell) in cells().filter(|(_, cell)| !cell.failed.is_empty()) {
         let name = format!("{}, {}, {}", case.pattern, format_size(case.bytes), cell.method.name());
-        once(page, "!  ", plain(&format!("{name}: {}", cell.failed)));
+        if cell.impossible {
+            let method = cell.method.name();
+            once(page, "–  ", format!("{method}: not possible where a row crosses hosts: it works between ranks of one host"));
+        } else {
+            once(page, "!  ", plain(&format!("{name}: {}", cell.failed)));
+        }
     }
     for doubt in &report.doubts {
         once(page, "▲  ", doubt.clone());
@@ -191,6 +196,7 @@ mod tests {
             predicted: Some(2.0 * figure),
             doubts: vec!["a fan that nobody measured".to_owned()],
             failed: failed.to_owned(),
+            impossible: false,
         }
     }
 
@@ -220,6 +226,19 @@ mod tests {
             text.contains("!  xpairs, 1536 KiB, mpi_put: rank 1: flow 0") && text.contains("prediction: a fan that nobody measured"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_method_that_cannot_run_a_row_is_a_dash_and_no_failure() {
+        let far = Cell { impossible: true, seconds: Vec::new(), ..cell(MoverKind::CudaIpcPull, f64::NAN, "cuda_ipc_pull works between") };
+        let mut row = Row { case: case("xpairs"), cells: vec![cell(MoverKind::Nccl, 10.0, ""), far] };
+        assert!(row.is_good());
+        let text = text(&report(vec![row.clone()]), Look::default());
+        let line = text.lines().find(|line| line.starts_with("xpairs ")).unwrap();
+        assert_eq!(line.split_whitespace().skip(3).collect::<Vec<_>>(), ["10.0", "2.00", "–", "–", "1.00x"], "{text}");
+        assert!(text.contains("–  cuda_ipc_pull: not possible where a row crosses hosts"), "{text}");
+        row.cells.remove(0);
+        assert!(!row.is_good(), "nothing of it was run");
     }
 
     #[test]

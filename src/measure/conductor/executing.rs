@@ -6,10 +6,10 @@ use std::time::Duration;
 use super::Conductor;
 use crate::plan::work::{fits, work};
 use crate::plan::{Execution, Run, Traffic, Transfers};
-use crate::sample::MoverKind;
+use crate::sample::{MoverKind, Pattern, Sample, Status};
 use crate::session::{Event, Outcome};
 use crate::sweep::SweepSettings;
-use crate::transport::work::{Carried, Carry, Work};
+use crate::transport::work::{Carried, Carry, Moved, Work};
 use crate::transport::{End, Report};
 use crate::units::plain;
 
@@ -89,11 +89,29 @@ impl Conductor<'_> {
         self.engine.load(&work, like.mover).map_err(|error| error.to_string())?;
         self.executions += 1;
         let carried = self.carry(&work, Carry { id: self.executions, warmup: like.warmup, runs: repeats, timeout })?;
+        self.tell_ways(&work, like.mover, &carried);
         execution.verified = carried.verified;
         execution.runs = carried.runs.iter().filter_map(|run| told(run, &traffic)).collect();
         match carried.end {
             End::Complete => Ok(()),
             End::Timeout(why) | End::Waived(why) | End::Corrupt(why) => Err(plain(&why)),
+        }
+    }
+
+    /// A way through a host's memory is told, and that nothing is known of the ways, too.
+    fn tell_ways(&mut self, work: &Work, mover: MoverKind, carried: &Carried) {
+        let topology = self.engine.topology();
+        let sent = |flow: &Moved, via: Option<String>| {
+            let blank = Sample::blank(Pattern::Peer, flow.from, flow.to, flow.bytes, topology.path(flow.from, flow.to));
+            Sample { via, status: Status::Ok, ..blank }
+        };
+        let ways = carried.ways.iter().filter_map(|way| Some(sent(work.flows.get(way.flow as usize)?, Some(plain(&way.via)))));
+        let mut ways: Vec<Sample> = ways.collect();
+        if ways.is_empty() {
+            ways.extend(work.flows.iter().find(|flow| flow.from != flow.to && flow.bytes > 0).map(|flow| sent(flow, None)));
+        }
+        for line in self.plan_ways.news(mover, &ways, topology) {
+            self.notice(line);
         }
     }
 

@@ -75,6 +75,8 @@ pub struct Conductor<'a> {
     load_plan: Option<Box<LoadPlan<'a>>>,
     /// plans that were run
     executions: u64,
+    /// what was told of the ways of their bytes
+    plan_ways: Ways,
     /// of what is run before any sweep was
     settings: SweepSettings,
     lost: BTreeMap<usize, String>,
@@ -142,6 +144,7 @@ impl<'a> Conductor<'a> {
             foresee: None,
             load_plan: None,
             executions: 0,
+            plan_ways: Ways::default(),
             settings: SweepSettings::default(),
             lost: BTreeMap::new(),
             next_probe,

@@ -144,7 +144,7 @@ impl Scenario {
             Strategy::Relay => format!("relay: {trainer} → {engine}, then inside"),
             Strategy::ShardedDirect => "sharded direct".to_owned(),
             Strategy::ShardedPlan => "sharded, then a plan inside".to_owned(),
-            Strategy::ShardedRing => "sharded, then ring all-gather".to_owned(),
+            Strategy::ShardedRing => "sharded, then a ring of messages".to_owned(),
             other => other.name(),
         };
         let (width, bytes) = (engines.len(), amounts.model);

@@ -1,10 +1,12 @@
 //! Benchmark scenarios by name, made for the ranks and hosts that there are: the ones that window transfers and weight syncs are
-//! compared with (the thread on windows across hosts, 2 x 8 H20; the weight-sync thread before it).
+//! compared with (the thread on windows across hosts, 2 x 8 H20; the weight-sync thread before it). One of that thread's rows is not
+//! here: shards and then a library's all-gather, which is one call in a group of its own and no plan. `sync_ring` passes the shards on
+//! by point-to-point messages, each rank to the next, and its times are not that row's.
 //!
 //! ```text
 //! within a host      peer pairs fan_out fan_in bipartite_2x2 bipartite_4x4 ring strided       GB/s of all transfers together
 //! across two hosts   the same with an x before: xpeer, ...; xbipartite as wide as both are; mixed_fan_out
-//! weight sync        sync_direct sync_relay sync_sharded sync_plan sync_gather               ms until all engines have the model
+//! weight sync        sync_direct sync_relay sync_sharded sync_plan sync_ring                 ms until all engines have the model
 //! incast             1, 2, 4, 8 ranks of other hosts into one                                 GB/s
 //! staging            sync_direct and sync_sharded with other staging budgets                  ms
 //! ```
@@ -107,7 +109,7 @@ const SYNCS: [(&str, Strategy); 5] = [
     ("sync_relay", Strategy::Relay),
     ("sync_sharded", Strategy::ShardedDirect),
     ("sync_plan", Strategy::ShardedPlan),
-    ("sync_gather", Strategy::ShardedRing),
+    ("sync_ring", Strategy::ShardedRing),
 ];
 
 impl Scenario {
@@ -207,7 +209,8 @@ impl Scenario {
                     Strategy::Relay => "once across, then from there to the others",
                     Strategy::ShardedDirect => "each sends its shard to each",
                     Strategy::ShardedPlan => "shard i to rank i, then each reads the rest from the others of its host",
-                    Strategy::ShardedRing => "shard i to rank i, then a ring all-gather inside the host",
+                    Strategy::ShardedRing =>
+                        "shard i to rank i, then each passes them on to the next of its host (no library's all-gather)",
                     _ => "another strategy",
                 }
             ),

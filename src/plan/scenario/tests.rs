@@ -110,7 +110,7 @@ fn a_strided_matrix_has_the_published_parts() {
 #[test]
 fn weight_syncs_bring_every_engine_the_model_once_and_incasts_end_in_rank_0() {
     let ground = ground(&[8, 8]);
-    for name in ["sync_direct", "sync_relay", "sync_sharded", "sync_plan", "sync_gather"] {
+    for name in ["sync_direct", "sync_relay", "sync_sharded", "sync_plan", "sync_ring"] {
         let own = cases(name, &ground);
         let pairs = pairs(&own[0]);
         for engine in 8..16 {

@@ -1,5 +1,6 @@
-//! Works on a GPU's memory: messages are copied as the mover says, packed and unpacked by the GPU, and timed by the host's clock, from
-//! the release until the GPU was seen to be done. On the host's memory all is `control`'s.
+//! Works on a GPU's memory: messages are copied between mapped memory of a host, or sent through NCCL, as the mover says, packed and
+//! unpacked by the GPU, and timed by the host's clock, from the release until the GPU was seen to be done. On the host's memory all is
+//! `control`'s.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use super::hold::Hold;
 use super::prepare::way;
 use super::side::Way;
 use super::word;
-use crate::sample::MoverKind;
+use crate::sample::{Memory, MoverKind};
 use crate::transport::work::{Carrier, Heard, Part, Role, Word};
 use crate::transport::{Stop, TransportError};
 
@@ -51,19 +52,15 @@ impl Fetch {
     }
 }
 
-/// This rank's share of a flow that it sends, or receives.
-fn share_of(part: &Part, flow: usize, role: Role) -> Option<usize> {
-    part.shares.iter().position(|share| share.flow == flow && share.role == role)
-}
-
 /// Start this rank's GPU, and allocate and fill its memory.
 fn take(part: &Part, mover: MoverKind, mates: &[usize]) -> Result<Hold, TransportError> {
     let unready = |reason: String| TransportError::Unready { rank: part.rank, reason };
-    let way = way(mover).filter(|way| matches!(way, Way::Push | Way::Pull)).ok_or_else(|| {
-        unready(format!("plans on memory of GPUs go by memcpy (threads), cuda_ipc_pull or cuda_ipc_push (MPI), not by {}", mover.name()))
+    let way = way(mover).filter(|_| mover.carries(Memory::Cuda)).ok_or_else(|| {
+        let able: Vec<&str> = MoverKind::ALL.into_iter().filter(|mover| mover.carries(Memory::Cuda)).map(MoverKind::name).collect();
+        unready(format!("plans on memory of GPUs go by {}, not by {}", able.join(", "), mover.name()))
     })?;
     let far = part.shares.iter().find(|share| share.role != Role::Copy && !mates.contains(&share.peer));
-    if let Some(share) = far {
+    if let Some(share) = far.filter(|_| way != Way::Joint) {
         let (flow, peer) = (share.flow, share.peer);
         return Err(unready(format!("{} works between ranks of one host, and flow {flow} is with rank {peer} of another", mover.name())));
     }
@@ -81,20 +78,19 @@ impl<C: Control + Carrier> Device<C> {
         }
     }
 
-    fn heard_fetch(&mut self, part: &Part, from: usize, word: Fetch) -> Result<Option<Heard>, Stop> {
+    fn heard_fetch(&mut self, from: usize, word: Fetch) -> Result<Option<Heard>, Stop> {
         let Some(hold) = &mut self.hold else { return Ok(None) };
         match word {
             Fetch::Ready(flow) => {
-                hold.named.insert(from, flow);
+                hold.name(from, flow);
                 Ok(None)
             }
             Fetch::At(place) => {
-                let share = hold.named.get(&from).and_then(|&flow| share_of(part, flow, Role::Receive));
-                let Some(share) = share else { return Ok(None) };
+                let Some(share) = hold.named(from) else { return Ok(None) };
                 let known = hold.lies(share, place);
                 self.fetch(share, from, known).map(|()| None)
             }
-            Fetch::Fetched(flow) => Ok(share_of(part, flow, Role::Send).map(Heard::Sent)),
+            Fetch::Fetched(flow) => Ok(hold.share_of(flow, Role::Send).map(Heard::Sent)),
         }
     }
 }
@@ -123,8 +119,9 @@ impl<C: Control + Carrier> Carrier for Device<C> {
         self.meet();
         let unreached = self.offer_hold(&mates, part);
         self.met = Some(mates);
+        let unmet = self.meet_hold(part);
         let unready = |reason: String| TransportError::Unready { rank, reason };
-        refused.or(unspoken).or_else(|| unreached.map(unready)).map_or(Ok(()), Err)
+        refused.or(unspoken).or_else(|| unreached.or(unmet).map(unready)).map_or(Ok(()), Err)
     }
 
     fn begin(&mut self, part: &Part, id: u64) -> Result<(), Stop> {
@@ -161,7 +158,7 @@ impl<C: Control + Carrier> Carrier for Device<C> {
         self.hold.as_mut().map_or(Ok(()), |hold| hold.settle(deadline))
     }
 
-    fn read(&mut self, from: usize, into: &mut [u8]) {
+    fn read(&mut self, from: usize, into: &mut [u8]) -> Result<(), Stop> {
         match &mut self.hold {
             Some(hold) => hold.read(from, into),
             None => self.control.read(from, into),
@@ -170,6 +167,10 @@ impl<C: Control + Carrier> Carrier for Device<C> {
 
     fn post(&mut self, part: &Part, number: usize, message: usize) -> Result<(), Stop> {
         let Some(hold) = &mut self.hold else { return Carrier::post(&mut self.control, part, number, message) };
+        if let Some(groups) = &mut hold.groups {
+            groups.ready(part, number, message);
+            return Ok(());
+        }
         if hold.way == Way::Push {
             return Ok(());
         }
@@ -182,6 +183,14 @@ impl<C: Control + Carrier> Carrier for Device<C> {
     fn send(&mut self, part: &Part, number: usize, message: usize) -> Result<(), Stop> {
         let Some(hold) = &mut self.hold else { return Carrier::send(&mut self.control, part, number, message) };
         let share = &part.shares[number];
+        if let Some(groups) = &mut hold.groups {
+            if groups.ready(part, number, message) {
+                return Ok(());
+            }
+            // Of nothing but empty messages the receiver is told.
+            groups.told(number);
+            return self.control.tell(share.peer, Word::Landed(share.flow).encode(), Instant::now() + TAKEN);
+        }
         let message = &share.messages[message];
         let place = message.place(share.arena);
         if hold.way == Way::Push {
@@ -203,12 +212,15 @@ impl<C: Control + Carrier> Carrier for Device<C> {
         match heard {
             Some(Heard::Word { from, word }) => {
                 return match Fetch::decode(word) {
-                    Some(word) => self.heard_fetch(part, from, word),
+                    Some(word) => self.heard_fetch(from, word),
                     None => Ok(Some(Heard::Word { from, word })),
                 };
             }
             None => {}
             other => return Ok(other),
+        }
+        if let Some(looked) = hold.look_jointly(part, deadline) {
+            return looked;
         }
         let Some(number) = hold.look()? else { return Ok(None) };
         let (way, share) = (hold.way, &part.shares[number]);
@@ -220,11 +232,15 @@ impl<C: Control + Carrier> Carrier for Device<C> {
         Ok(Some(Heard::Arrived(number)))
     }
 
+    fn ways(&mut self, part: &Part) -> Vec<crate::transport::Way> {
+        self.hold.as_ref().and_then(|hold| hold.groups.as_ref()).map_or_else(Vec::new, |groups| groups.ways(part))
+    }
+
     fn end(&mut self, deadline: Instant) {
         Carrier::end(&mut self.control, deadline);
         // Its memory stays until all leave together: others may have it mapped.
         if let Some(hold) = &mut self.hold {
-            hold.end(deadline);
+            self.lines.extend(hold.end(deadline));
         }
     }
 }

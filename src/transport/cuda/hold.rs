@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::driver::{Buffer, CudaError, Gpu, Pinned, Stream, Timer};
+use super::driver::{Buffer, CudaError, Gpu, Mark, Pinned, Stream};
+use super::groups::Groups;
 use super::side::{BOUNCE, Way};
 use crate::transport::rest::Rest;
-use crate::transport::work::{self, Part, SEED};
+use crate::transport::work::{Filling, Heard, Part, Role, SEED};
 use crate::transport::{Stop, TransportError};
 
 /// Streams that messages go by, at most: of more the driver makes some share a queue of the GPU, anyway.
@@ -16,9 +17,10 @@ const STREAMS: usize = 32;
 const SERVICE: Duration = Duration::from_secs(60);
 
 /// Where a share's message stands, where this rank's GPU copies it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Job {
-    timer: Option<Timer>,
+    /// behind it
+    mark: Mark,
     under_way: bool,
     /// receiver that fetches: where the message belongs, and where it lies at the sender
     posted: Option<(usize, usize)>,
@@ -27,6 +29,8 @@ struct Job {
 
 #[derive(Debug)]
 pub(super) struct Hold {
+    /// of [`Way::Joint`]; first, since the communicator ends before what it uses
+    pub(super) groups: Option<Groups>,
     pub(super) gpu: Arc<Gpu>,
     pub(super) way: Way,
     pub(super) memory: Buffer,
@@ -34,7 +38,7 @@ pub(super) struct Hold {
     /// other ranks' memory that this one's GPU reads or writes
     pub(super) reached: BTreeMap<usize, Result<Buffer, String>>,
     streams: Vec<Stream>,
-    /// by share
+    /// by share, where this rank's GPU copies by itself
     jobs: Vec<Job>,
     /// of those, the ones under way
     busy: usize,
@@ -43,8 +47,10 @@ pub(super) struct Hold {
     own: Option<Stream>,
     bounce: Pinned,
     broken: Option<String>,
-    /// flow of which a rank has named the message that it has, and not where it lies
-    pub(super) named: BTreeMap<usize, usize>,
+    /// this rank's share of each flow; ascending by flow
+    by_flow: Vec<(usize, Role, usize)>,
+    /// by rank: share of whose message it has told that it is there, and not where it lies
+    named: Vec<Option<usize>>,
 }
 
 impl Hold {
@@ -65,10 +71,15 @@ impl Hold {
         let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         let memory = Buffer::allocate(&gpu, size(part.memory)).map_err(refuse)?;
         let (own, bounce) = (Stream::new(&gpu).map_err(refuse)?, Pinned::allocate(&gpu, BOUNCE).map_err(refuse)?);
-        let streams = (0..part.shares.len().min(STREAMS)).map(|_| Stream::new(&gpu)).collect::<Result<_, _>>().map_err(refuse)?;
-        let job = |_| Ok(Job { timer: Some(Timer::new(&gpu)?), ..Job::default() });
-        let jobs = part.shares.iter().map(job).collect::<Result<_, _>>().map_err(refuse)?;
+        let groups = if way == Way::Joint { Some(Groups::new(&gpu, part).map_err(refuse)?) } else { None };
+        let alone = if groups.is_some() { 0 } else { part.shares.len() };
+        let streams = (0..alone.min(STREAMS)).map(|_| Stream::new(&gpu)).collect::<Result<_, _>>().map_err(refuse)?;
+        let job = |_| Ok(Job { mark: Mark::new(&gpu)?, under_way: false, posted: None, lies: None });
+        let jobs = (0..alone).map(job).collect::<Result<_, _>>().map_err(refuse)?;
+        let mut by_flow: Vec<_> = part.shares.iter().enumerate().map(|(at, share)| (share.flow, share.role, at)).collect();
+        by_flow.sort_unstable_by_key(|&(flow, ..)| flow);
         let mut hold = Self {
+            groups,
             way,
             memory,
             held: size(part.held),
@@ -80,7 +91,8 @@ impl Hold {
             own: Some(own),
             bounce,
             broken: None,
-            named: BTreeMap::new(),
+            by_flow,
+            named: vec![None; part.lies.nodes.len()],
             gpu,
         };
         hold.fill(part)?;
@@ -88,11 +100,11 @@ impl Hold {
     }
 
     fn fill(&mut self, part: &Part) -> Result<(), TransportError> {
-        let mut content = vec![0; self.held];
-        work::fill(SEED, &part.content, &mut content).map_err(TransportError::Work)?;
-        for (number, piece) in content.chunks(BOUNCE).enumerate() {
-            self.bounce.bytes_mut()[..piece.len()].copy_from_slice(piece);
-            let wrote = self.own.as_ref().map(|own| own.write(&self.memory, number * BOUNCE, &self.bounce, 0, piece.len()));
+        let filling = Filling::new(SEED, &part.content, part.held).map_err(TransportError::Work)?;
+        for at in (0..self.held).step_by(BOUNCE) {
+            let length = BOUNCE.min(self.held - at);
+            filling.part(at as u64, &mut self.bounce.bytes_mut()[..length]);
+            let wrote = self.own.as_ref().map(|own| own.write(&self.memory, at, &self.bounce, 0, length));
             self.note(wrote.unwrap_or(Ok(())));
             self.settle(Instant::now() + SERVICE).map_err(|stop| self.unready(part.rank, stop))?;
         }
@@ -110,6 +122,9 @@ impl Hold {
     /// Never give its memory back.
     pub(super) fn leak(self) {
         self.memory.leak();
+        if let Some(groups) = self.groups {
+            groups.leak();
+        }
     }
 
     /// Keep what went wrong where it cannot be told at once.
@@ -147,8 +162,9 @@ impl Hold {
         self.health()
     }
 
-    /// Overwrite everything but what is held.
+    /// Overwrite everything but what is held, before a run.
     pub(super) fn wipe(&mut self) {
+        self.groups.iter_mut().for_each(Groups::rewind);
         let rest = self.memory.len() - self.held;
         let wiped = self.own.as_ref().map(|own| own.fill(&self.memory, self.held, rest, 0xa5));
         self.note(wiped.unwrap_or(Ok(())));
@@ -177,15 +193,38 @@ impl Hold {
     }
 
     /// Read from this rank's memory.
-    pub(super) fn read(&mut self, from: usize, into: &mut [u8]) {
+    pub(super) fn read(&mut self, from: usize, into: &mut [u8]) -> Result<(), Stop> {
         for (number, piece) in into.chunks_mut(BOUNCE).enumerate() {
             let at = from + number * BOUNCE;
             let read = self.own.as_ref().map(|own| own.read(&mut self.bounce, 0, &self.memory, at, piece.len()));
             self.note(read.unwrap_or(Ok(())));
-            if self.settle(Instant::now() + SERVICE).is_ok() {
-                piece.copy_from_slice(&self.bounce.bytes()[..piece.len()]);
-            }
+            self.settle(Instant::now() + SERVICE).map_err(|stop| match stop {
+                Stop::Deadline => Stop::Failed(format!("{}: reading back what has arrived did not end", self.gpu.name())),
+                failed @ Stop::Failed(_) => failed,
+            })?;
+            piece.copy_from_slice(&self.bounce.bytes()[..piece.len()]);
         }
+        Ok(())
+    }
+
+    /// This rank's share of a flow that it sends, or receives.
+    pub(super) fn share_of(&self, flow: usize, role: Role) -> Option<usize> {
+        let at = self.by_flow.binary_search_by_key(&flow, |&(flow, ..)| flow).ok()?;
+        let (_, own, share) = self.by_flow[at];
+        (own == role).then_some(share)
+    }
+
+    /// A sender has told that a message of this flow is there; where, it tells next.
+    pub(super) fn name(&mut self, from: usize, flow: usize) {
+        let share = self.share_of(flow, Role::Receive);
+        if let Some(named) = self.named.get_mut(from) {
+            *named = share;
+        }
+    }
+
+    /// Share of whose message it has told that.
+    pub(super) fn named(&self, from: usize) -> Option<usize> {
+        self.named.get(from).copied().flatten()
     }
 
     /// Begin to copy a message: into another rank's memory, or out of it.
@@ -197,12 +236,12 @@ impl Hold {
         let (into, source) = if self.way == Way::Push { (other, &self.memory) } else { (&self.memory, other) };
         let streams = self.streams.len().max(1);
         let job = self.jobs.get_mut(share).zip(self.streams.get(share % streams));
-        let Some((Job { timer: Some(timer), under_way, .. }, stream)) = job else {
+        let Some((job, stream)) = job else {
             return Err(Stop::Failed(format!("a message of share {share} was given up")));
         };
-        let enqueued = timer.begin(stream).and_then(|()| stream.copy(into, to, source, from, length)).and_then(|()| timer.end(stream));
+        let enqueued = stream.copy(into, to, source, from, length).and_then(|()| job.mark.set(stream));
         enqueued.map_err(|error| Stop::Failed(format!("{}: {error}", self.gpu.name())))?;
-        *under_way = true;
+        job.under_way = true;
         self.busy += 1;
         Ok(())
     }
@@ -236,8 +275,7 @@ impl Hold {
         for _ in 0..count {
             self.next = (self.next + 1) % count;
             let job = &mut self.jobs[self.next];
-            let Some(timer) = job.timer.as_ref().filter(|_| job.under_way) else { continue };
-            if timer.elapsed().map_err(|error| Stop::Failed(format!("{}: {error}", self.gpu.name())))?.is_some() {
+            if job.under_way && job.mark.passed().map_err(|error| Stop::Failed(format!("{}: {error}", self.gpu.name())))? {
                 job.under_way = false;
                 self.busy -= 1;
                 return Ok(Some(self.next));
@@ -246,13 +284,22 @@ impl Hold {
         Ok(None)
     }
 
-    /// Nothing more comes: what is still under way at the deadline is given up.
-    pub(super) fn end(&mut self, deadline: Instant) {
+    /// Look after what goes through NCCL; `None` where nothing does.
+    pub(super) fn look_jointly(&mut self, part: &Part, deadline: Instant) -> Option<Result<Option<Heard>, Stop>> {
+        let health = self.health();
+        let (groups, memory) = (self.groups.as_mut()?, &self.memory);
+        Some(health.and_then(|()| groups.look(part, memory, deadline)))
+    }
+
+    /// Nothing more comes: what is still under way at the deadline is given up. What is to be said of that.
+    pub(super) fn end(&mut self, deadline: Instant) -> Option<String> {
         let done = |stream: &Stream| stream.wait(deadline).unwrap_or(true);
         for stream in self.streams.drain(..) {
             if !done(&stream) {
                 stream.give_up();
             }
         }
+        let gone = if self.broken.is_some() { Instant::now() } else { deadline };
+        self.groups.as_mut().and_then(|groups| groups.end(gone))
     }
 }

@@ -22,7 +22,7 @@ use crate::transport::{Endpoint, Setup, Stop, TransportError, Window};
 /// The lane of all that goes through the communicator, which takes one thing after another.
 pub(super) const LANE: usize = 0;
 /// Longest time for all ranks to meet in a communicator: NCCL looks at every host's devices, and connects all with all.
-const MEET: Duration = Duration::from_secs(60);
+pub(super) const MEET: Duration = Duration::from_secs(60);
 /// Puts behind one gate: the rest of its room is for signals, stamps and the gate itself.
 const MOST_PUTS: usize = Gate::MOST / 2;
 /// Looks at a window between two at what the library has found wrong by itself.
@@ -255,25 +255,29 @@ impl<C: Control> Device<C> {
         // Of ranks that take no part, too: their words go by the same count.
         self.meet();
         let rank = self.control.rank();
-        let Some(&first) = setup.group.first().filter(|_| setup.group.contains(&rank)) else { return Ok(()) };
-        let here = u64::from(self.side.as_ref().is_some_and(|side| side.way == Way::Joint));
-        let verdict = if rank == first {
-            let others: Vec<usize> = setup.group.iter().copied().filter(|&other| other != rank).collect();
+        let all = self.all_here(&setup.group, self.side.as_ref().is_some_and(|side| side.way == Way::Joint));
+        // Those that are missing say why.
+        let Some(side) = self.side.as_mut().filter(|_| all) else { return Ok(()) };
+        let unready = |reason| TransportError::Unready { rank, reason };
+        side.gpu.enter().map_err(|error| unready(error.to_string()))?;
+        side.joint.meet(setup, rank).map_err(unready)
+    }
+
+    /// True if all ranks of a group are here, as this one is or is not; false for one that is not in it. Collective in it.
+    pub(super) fn all_here(&mut self, group: &[usize], here: bool) -> bool {
+        let (rank, here) = (self.control.rank(), u64::from(here));
+        let Some(&first) = group.first().filter(|_| group.contains(&rank)) else { return false };
+        if rank == first {
+            let others: Vec<usize> = group.iter().copied().filter(|&other| other != rank).collect();
             let said = self.exchange(&others, |_| vec![here]);
             let missing = others.iter().find(|&other| said.get(other).is_none_or(|words| words.first() != Some(&1)));
             let verdict = missing.map_or(here, |_| 0);
             self.exchange(&others, |_| vec![verdict]);
-            verdict
-        } else {
-            let _ = self.exchange(&[first], |_| vec![here]);
-            let said = self.exchange(&[first], |_| vec![here]);
-            said.get(&first).and_then(|words| words.first()).copied().unwrap_or(0)
-        };
-        // Those that are missing say why.
-        let Some(side) = self.side.as_mut().filter(|_| verdict == 1) else { return Ok(()) };
-        let unready = |reason| TransportError::Unready { rank, reason };
-        side.gpu.enter().map_err(|error| unready(error.to_string()))?;
-        side.joint.meet(setup, rank).map_err(unready)
+            return verdict == 1;
+        }
+        let _ = self.exchange(&[first], |_| vec![here]);
+        let said = self.exchange(&[first], |_| vec![here]);
+        said.get(&first).and_then(|words| words.first()) == Some(&1)
     }
 
     /// Connect the pairs of a probe that this rank is one of and that have not met before.

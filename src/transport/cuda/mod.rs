@@ -5,6 +5,7 @@
 mod carry;
 pub mod driver;
 mod endpoint;
+mod groups;
 mod hold;
 mod joint;
 mod joint_several;

@@ -186,17 +186,39 @@ impl<C: Control> Device<C> {
                 side.leak();
             }
         }
-        if let Some(hold) = self.hold.take().filter(|_| !settled) {
-            self.lines.push(stays(&hold.gpu, "a message that was given up may still use them"));
-            hold.leak();
+        if let Some(mut hold) = self.hold.take() {
+            let _ = hold.gpu.enter();
+            let groups = hold.groups.as_mut();
+            let hangs = groups.is_some_and(|groups| {
+                self.lines.extend(groups.close());
+                groups.hangs()
+            });
+            if hangs || !settled {
+                self.lines.push(stays(&hold.gpu, "a message that was given up may still use them"));
+                hold.leak();
+            }
         }
+    }
+
+    /// Meet the other ranks of a work through NCCL, if it goes so; why that cannot be. Collective.
+    pub(super) fn meet_hold(&mut self, part: &Part) -> Option<String> {
+        if part.lies.meeting.is_empty() {
+            return None;
+        }
+        // Of ranks that take no part, too: their words go by the same count.
+        self.meet();
+        let all = self.all_here(&part.lies.group, self.hold.as_ref().is_some_and(|hold| hold.groups.is_some()));
+        // Those that are missing say why.
+        let groups = self.hold.as_mut().filter(|_| all)?.groups.as_mut()?;
+        groups.meet(part).err()
     }
 
     /// Offer this rank's memory of a work to the others of its host, and reach that of those it has flows with. Why that cannot be.
     pub(super) fn offer_hold(&mut self, mates: &[usize], part: &Part) -> Option<String> {
         let mut words = Vec::new();
         let mut why = None;
-        if let Some(hold) = &self.hold {
+        // NCCL reaches it by itself.
+        if let Some(hold) = self.hold.as_ref().filter(|hold| hold.way != Way::Joint) {
             words.push(hold.memory.len() as u64);
             if C::ONE_PROCESS {
                 let (start, context) = hold.memory.address();
@@ -209,7 +231,7 @@ impl<C: Control> Device<C> {
             }
         }
         let said = self.exchange(mates, |_| words.clone());
-        let (rank, hold) = (part.rank, self.hold.as_mut()?);
+        let (rank, hold) = (part.rank, self.hold.as_mut().filter(|hold| hold.way != Way::Joint)?);
         let role = if hold.way == Way::Push { Role::Send } else { Role::Receive };
         for peer in part.shares.iter().filter(|share| share.role == role).map(|share| share.peer) {
             if hold.reached.contains_key(&peer) {

@@ -138,8 +138,9 @@ impl Carrier for MpiEndpoint {
         self.carrying.memory.bytes().copy_within(from..from + length, to);
     }
 
-    fn read(&mut self, from: usize, into: &mut [u8]) {
+    fn read(&mut self, from: usize, into: &mut [u8]) -> Result<(), Stop> {
         into.copy_from_slice(&self.carrying.memory.bytes()[from..from + into.len()]);
+        Ok(())
     }
 
     fn post(&mut self, part: &Part, number: usize, message: usize) -> Result<(), Stop> {

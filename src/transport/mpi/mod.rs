@@ -429,14 +429,16 @@ impl Engine for Mpi {
             self.bind(lies.memory, &lies.gpus)?;
         }
         let nodes = self.topology.node_of();
+        let work = Assembly::work(work, mover)?;
         for &rank in &waiting {
             let part = Box::new(work.part(rank, &nodes, &self.seats));
             self.tell(rank, &ToAgent::Part { part, mover })?;
         }
         let refused = self.agent.load(work.part(0, &nodes, &self.seats), mover);
         self.tell_own();
-        self.work = Some(work.clone());
-        self.all_ready(refused, waiting, |rank| work.parts[rank].memory)
+        let ready = self.all_ready(refused, waiting, |rank| work.parts[rank].memory);
+        self.work = Some(work);
+        ready
     }
 
     fn carry(&mut self, order: &Carry) -> Result<(), TransportError> {

@@ -171,7 +171,7 @@ impl Carrier for ThreadEndpoint {
         self.carrying.transfer(from, &self.carrying.store, to, length);
     }
 
-    fn read(&mut self, mut from: usize, mut into: &mut [u8]) {
+    fn read(&mut self, mut from: usize, mut into: &mut [u8]) -> Result<(), Stop> {
         let store = &self.carrying.store;
         while !into.is_empty() {
             let (stripe, at, left) = store.stripe(from);
@@ -180,6 +180,7 @@ impl Carrier for ThreadEndpoint {
             from += now.len();
             into = rest;
         }
+        Ok(())
     }
 
     fn post(&mut self, _part: &Part, _share: usize, _message: usize) -> Result<(), Stop> {

@@ -247,11 +247,13 @@ impl Engine for Threads {
             self.bind(lies.memory, &lies.gpus)?;
         }
         let nodes = vec![0; self.to_agents.len()];
+        let work = Assembly::work(work, mover)?;
         for rank in 0..self.to_agents.len() {
             self.tell(rank, ToAgent::Part { part: Box::new(work.part(rank, &nodes, &self.seats)), mover })?;
         }
-        self.work = Some(work.clone());
-        self.all_ready(|rank| work.parts.get(rank).map_or(0, |part| part.memory))
+        let ready = self.all_ready(|rank| work.parts.get(rank).map_or(0, |part| part.memory));
+        self.work = Some(work);
+        ready
     }
 
     fn carry(&mut self, order: &Carry) -> Result<(), TransportError> {

@@ -2,7 +2,7 @@ use std::time::Instant;
 
 use super::Part;
 use crate::sample::MoverKind;
-use crate::transport::{Stop, TransportError};
+use crate::transport::{Stop, TransportError, Way};
 
 /// What has happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum Heard {
 }
 
 /// What one rank can do with a work: what engines differ in. Shares are meant by their numbers in the part. Everything may be inside
-/// a timed region but `load`, `begin`, `wipe`, `read` and `end`; nothing waits but `tell` and `settle`.
+/// a timed region but `load`, `begin`, `wipe`, `read`, `ways` and `end`; nothing waits but `tell` and `settle`.
 pub trait Carrier {
     /// This rank.
     fn rank(&self) -> usize;
@@ -42,7 +42,7 @@ pub trait Carrier {
         Ok(())
     }
     /// Read from it.
-    fn read(&mut self, from: usize, into: &mut [u8]);
+    fn read(&mut self, from: usize, into: &mut [u8]) -> Result<(), Stop>;
     /// Begin to receive a message of this share.
     fn post(&mut self, part: &Part, share: usize, message: usize) -> Result<(), Stop>;
     /// Begin to send one, packed already where it is staged.
@@ -51,6 +51,10 @@ pub trait Carrier {
     fn tell(&mut self, to: usize, word: u64, deadline: Instant) -> Result<(), Stop>;
     /// Further what is under way; one thing that has happened, if any has.
     fn news(&mut self, part: &Part, deadline: Instant) -> Result<Option<Heard>, Stop>;
+    /// How its bytes went to other ranks, by the first flow to each, where the library that moved them says it.
+    fn ways(&mut self, _part: &Part) -> Vec<Way> {
+        Vec::new()
+    }
     /// No more runs: give memory back; what is still under way at the deadline is given up.
     fn end(&mut self, deadline: Instant);
 }

@@ -22,7 +22,14 @@ impl Gathering {
             order,
             waiting: work.ranks().collect(),
             overdue: Instant::now() + Duration::try_from_secs_f64(longest).unwrap_or(Duration::MAX / 4) + Collector::GRACE,
-            merged: Carried { id: order.id, runs: vec![Vec::new(); order.runs as usize], verified: 0, wrong: None, end: End::Complete },
+            merged: Carried {
+                id: order.id,
+                runs: vec![Vec::new(); order.runs as usize],
+                verified: 0,
+                wrong: None,
+                ways: Vec::new(),
+                end: End::Complete,
+            },
         }
     }
 
@@ -41,6 +48,7 @@ impl Gathering {
         }
         let whole = carried.runs.len();
         self.merged.verified += carried.verified;
+        self.merged.ways.extend(carried.ways);
         if carried.end != End::Complete {
             // The others wait for a partner that has given up no longer than their own time.
             let soon = Instant::now() + Duration::from_secs_f64(self.order.timeout) + Collector::GRACE;
@@ -110,7 +118,7 @@ mod tests {
     }
 
     fn told(runs: usize, end: End) -> Carried {
-        Carried { id: 3, runs: vec![vec![(0, 1.0)]; runs], verified: 10, wrong: None, end }
+        Carried { id: 3, runs: vec![vec![(0, 1.0)]; runs], verified: 10, wrong: None, ways: Vec::new(), end }
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod content;
 mod predicted;
 mod region;
 mod run;
+mod steps;
 
 pub use carrier::{Carrier, Heard};
 pub use collect::Gathering;
@@ -18,14 +19,16 @@ pub use content::{Content, SPACE};
 pub use region::Region;
 
 pub(crate) use carrier::Word;
+#[cfg(feature = "cuda")]
+pub(crate) use content::Filling;
 pub(crate) use content::{clear, fill};
 pub(crate) use predicted::ends;
 pub(crate) use run::run;
 
 use serde::{Deserialize, Serialize};
 
-use super::End;
 use super::binding::Seats;
+use super::{End, Way};
 use crate::sample::Memory;
 use crate::topology::CudaDevice;
 
@@ -73,6 +76,9 @@ pub struct Part {
     pub shares: Vec<Share>,
     /// flows from one rank to one other that must be told apart, at most
     pub tags: u32,
+    /// of each share, where ranks move bytes together: the first of the steps that its messages go in; engines fill it in
+    #[serde(default)]
+    pub steps: Vec<usize>,
     #[serde(default)]
     pub lies: Lies,
 }
@@ -90,6 +96,11 @@ pub struct Lies {
     pub cores: Vec<usize>,
     /// host of each rank of the job, by the engine's own numbers; engines fill it in
     pub nodes: Vec<usize>,
+    /// where ranks move bytes together: the name that they meet by, and who they are; engines fill it in
+    #[serde(default)]
+    pub meeting: Vec<u8>,
+    #[serde(default)]
+    pub group: Vec<usize>,
 }
 
 /// What a rank has to do with a flow.
@@ -257,5 +268,8 @@ pub struct Carried {
     pub verified: u64,
     /// the first flow whose bytes are wrong: what is sent on is wrong, too
     pub wrong: Option<usize>,
+    /// how bytes went from rank to rank, by the first flow of each two, where the library that moved them says it
+    #[serde(default)]
+    pub ways: Vec<Way>,
     pub end: End,
 }

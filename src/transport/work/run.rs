@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::carrier::{Carrier, Heard, Word};
-use super::content::Check;
+use super::content::{Check, Fault};
 use super::region::Region;
 use super::{Carried, Carry, Part, Role, SEED};
 use crate::transport::rest::Rest;
@@ -19,7 +19,7 @@ use crate::units::format_ranks;
 /// Run this rank's part, untimed first and then timed.
 pub(crate) fn run(endpoint: &mut impl Carrier, part: &Part, order: &Carry) -> Carried {
     let runs = Vec::with_capacity(order.runs as usize);
-    let mut carried = Carried { id: order.id, runs, verified: 0, wrong: None, end: End::Complete };
+    let mut carried = Carried { id: order.id, runs, verified: 0, wrong: None, ways: Vec::new(), end: End::Complete };
     let begun = endpoint.begin(part, order.id);
     let mut running = Running::new(endpoint, part);
     let ran = begun.and_then(|()| running.all(order, &mut carried));
@@ -38,6 +38,7 @@ pub(crate) fn run(endpoint: &mut impl Carrier, part: &Part, order: &Carry) -> Ca
         };
     }
     let deadline = running.deadline;
+    carried.ways = endpoint.ways(part);
     endpoint.end(deadline);
     carried
 }
@@ -122,7 +123,7 @@ impl<'a, C: Carrier> Running<'a, C> {
             if number >= order.warmup {
                 carried.runs.push(self.times());
             }
-            self.verify(&mut check, carried);
+            self.verify(&mut check, carried)?;
         }
         // Nobody leaves before all are done, so that nothing is on its way to a rank that listens no more.
         self.deadline = Instant::now() + Duration::from_secs_f64(order.timeout);
@@ -382,7 +383,7 @@ impl<'a, C: Carrier> Running<'a, C> {
     }
 
     /// Compare every byte that came to this rank.
-    fn verify(&mut self, check: &mut Check, carried: &mut Carried) {
+    fn verify(&mut self, check: &mut Check, carried: &mut Carried) -> Result<(), Stop> {
         for share in self.part.shares.iter().filter(|share| share.role != Role::Send) {
             let mut before = 0;
             for message in &share.messages {
@@ -390,7 +391,8 @@ impl<'a, C: Carrier> Running<'a, C> {
                 let memory = &mut *self.carrier;
                 match check.compare(regions, &message.expected, |at, into| memory.read(at, into)) {
                     Ok(bytes) => carried.verified += bytes,
-                    Err(byte) if carried.wrong.is_none_or(|flow| flow > share.flow) => {
+                    Err(Fault::Unread(stop)) => return Err(stop),
+                    Err(Fault::Byte(byte)) if carried.wrong.is_none_or(|flow| flow > share.flow) => {
                         carried.wrong = Some(share.flow);
                         let (from, to) = (share.peer, self.part.rank);
                         carried.end = End::Corrupt(format!(
@@ -399,11 +401,12 @@ impl<'a, C: Carrier> Running<'a, C> {
                             before + byte
                         ));
                     }
-                    Err(_) => {}
+                    Err(Fault::Byte(_)) => {}
                 }
                 before += message.bytes;
             }
         }
+        Ok(())
     }
 
     /// What has not come, in words.

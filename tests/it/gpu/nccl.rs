@@ -7,14 +7,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use toposcope::plan::work::work;
+use toposcope::plan::{Flow, Stage, Staged, Traffic, Transfers};
 use toposcope::sample::{Memory, MoverKind, Pattern};
 use toposcope::transport::cuda::driver::Gpu;
 use toposcope::transport::cuda::nccl::{self, Communicator};
 use toposcope::transport::threads::Threads;
+use toposcope::transport::work::{Carried, Carry, Work};
 use toposcope::transport::{End, Engine, Order, Report, Setup, TransportError};
 
 use super::stand_in::{ALSO, Told, serve, without};
 use crate::engine::probes::{LANES, custom, duplex, every, fan_in, fan_out, pair, relay, setup};
+use crate::engine::works::{carried, every_work_on};
 use crate::engine::{measured, of, told};
 use crate::place::{Place, until};
 
@@ -27,7 +31,7 @@ const NCCL: [MoverKind; 2] = [MoverKind::Nccl, MoverKind::NcclPut];
 
 type Scenario = fn(&mut dyn Engine);
 
-const SCENARIOS: [(&str, Scenario); 7] = [
+const SCENARIOS: [(&str, Scenario); 11] = [
     ("every pattern", every_pattern),
     ("at the same time", at_the_same_time),
     ("a part of the job", part),
@@ -35,6 +39,10 @@ const SCENARIOS: [(&str, Scenario); 7] = [
     ("sick", sick),
     ("no puts", no_puts),
     ("nobody comes", nobody_comes),
+    ("plans", plans),
+    ("a plan hangs", plan_hangs),
+    ("a plan fails", plan_fails),
+    ("unreadable", unreadable),
 ];
 
 fn run(engine: impl FnOnce() -> Option<Box<dyn Engine>>) {
@@ -307,6 +315,104 @@ fn an_older_nccl_has_sends_and_says_what_puts_need() {
     let folder = without(&["cuda", "nccl"], &["ncclPutSignal", "ncclWaitSignal"]);
     let told = child("threads", "no puts", "nccl.version = 22809", Some(folder.path())).unwrap();
     assert_eq!(told.violations, [""; 0]);
+}
+
+/// Four ranks in a ring, all at once, in messages of 50 kB: whoever took one flow after another would wait for all others. Then the
+/// other way round, each hop once the one ahead of it is through, of which nobody but its ends knows; something empty; and all with all.
+fn cycles() -> Work {
+    let flow = |stage, from: usize, hop: usize, bytes: u64, after: &[usize]| {
+        let (messages, after) = (u32::try_from(bytes.div_ceil(50_000).max(1)).unwrap(), after.to_vec());
+        Flow { stage, from, to: (from + hop) % RANKS, bytes, messages, after, offset: None, staged: Staged::default() }
+    };
+    let mut flows: Vec<Flow> = (0..RANKS).map(|rank| flow(0, rank, 1, 300_001 + 50_000 * rank as u64, &[])).collect();
+    flows.extend((0..RANKS).map(|rank| flow(0, rank, 3, 250_000, &[(rank + 2) % RANKS])));
+    flows.push(flow(0, 0, 2, 0, &[5]));
+    flows.push(flow(0, 3, 2, 7, &[8]));
+    flows.push(flow(0, 2, 0, 3 << 20, &[9]));
+    flows.push(flow(0, 2, 3, 100, &[10]));
+    flows.extend((0..16).map(|at| flow(1, at / RANKS, at % RANKS, 77_777 * (at as u64 + 1), &[])));
+    let stage = |name: &str| Stage { name: name.to_owned(), waits: true };
+    let stages = vec![stage("cycles"), stage("all with all")];
+    let traffic = Traffic { ranks: RANKS, stages, flows, ..Traffic::default() };
+    work(&Transfers::Traffic(traffic), RANKS).unwrap().0.on(Memory::Cuda, &[])
+}
+
+fn run_cycles(engine: &mut dyn Engine, id: u64, timeout: f64) -> Carried {
+    carried(engine, &cycles(), MoverKind::Nccl, Carry { id, warmup: 1, runs: 3, timeout }, || {}).0
+}
+
+#[track_caller]
+fn go_well(engine: &mut dyn Engine, id: u64) {
+    let carried = run_cycles(engine, id, 30.0);
+    let bytes: u64 = cycles().flows.iter().map(|flow| flow.bytes).sum();
+    assert_eq!((&carried.end, carried.runs.len(), carried.verified), (&End::Complete, 3, 4 * bytes));
+}
+
+/// Every strategy, strided blocks that GPUs pack and unpack, wrong bytes, cycles; and back to a sweep.
+fn plans(engine: &mut dyn Engine) {
+    every_work_on(engine, Memory::Cuda, &[MoverKind::Nccl]);
+    go_well(engine, 1000);
+    engine.prepare(&on_gpus(MoverKind::Nccl)).unwrap();
+    measured(engine, &probe(1, duplex(0, 3)));
+}
+
+#[test]
+fn plans_go_through_nccl_in_steps_and_every_send_has_its_receive() {
+    everywhere("plans", "", |engine, told| {
+        assert_eq!(told.violations, [""; 0], "{engine}");
+        assert_eq!(told.calls["ncclSend"].bytes, told.calls["ncclRecv"].bytes);
+        assert_eq!((told.calls("ncclSend"), told.calls("ncclGroupStart")), (told.calls("ncclRecv"), told.calls("ncclGroupEnd")));
+        assert!(told.calls("ncclSend") > 1000 && told.calls("ncclCommAbort") == 0, "{engine}");
+    });
+}
+
+/// A send that never ends: the plan is out of time, and says what is missing; the next one has a communicator of its own.
+fn plan_hangs(engine: &mut dyn Engine) {
+    let begun = Instant::now();
+    let hung = run_cycles(engine, 1, 4.0);
+    assert!(matches!(&hung.end, End::Timeout(why) if why.contains("was not done within 4 s") && why.contains("missing: flow")), "{hung:?}");
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    go_well(engine, 2);
+}
+
+fn failing_plan(error: &str) -> String {
+    format!("[[nccl.fail]]\ncall = \"ncclSend\"\nerror = \"{error}\"\nlate = true\nafter = 60\ntimes = 1\nranks = \"1\"\n")
+}
+
+#[test]
+fn a_plan_that_hangs_in_nccl_ends_with_what_is_missing_and_the_next_one_goes_well() {
+    everywhere_as_rank_1("a plan hangs", &failing_plan("hang"), |engine, told| {
+        assert_eq!(besides_leaks(told), [""; 0], "{engine}");
+        assert!(told.calls("ncclCommAbort") > 0);
+    });
+}
+
+/// An error that NCCL finds by itself ends the plan with its reason.
+fn plan_fails(engine: &mut dyn Engine) {
+    let failed = run_cycles(engine, 1, 4.0);
+    assert!(matches!(&failed.end, End::Waived(why) if why.contains("another rank failed")), "{failed:?}");
+    go_well(engine, 2);
+}
+
+#[test]
+fn a_plan_that_fails_in_nccl_ends_with_its_reason_and_the_next_one_goes_well() {
+    everywhere_as_rank_1("a plan fails", &failing_plan("ncclRemoteError"), |engine, told| {
+        assert_eq!(besides_leaks(told), [""; 0], "{engine}");
+    });
+}
+
+/// Bytes that cannot be read back are an error of the GPU's, and not said to be wrong.
+fn unreadable(engine: &mut dyn Engine) {
+    let unread = run_cycles(engine, 1, 4.0);
+    assert!(matches!(&unread.end, End::Waived(why) if why.contains("GPU 1") && why.contains("cuMemcpyDtoHAsync says")), "{unread:?}");
+}
+
+#[test]
+fn target_bytes_that_cannot_be_read_back_are_an_error_and_not_wrong() {
+    let also = "[[cuda.fail]]\ncall = \"cuMemcpyDtoHAsync_v2\"\nerror = \"CUDA_ERROR_INVALID_VALUE\"\nafter = 2\nranks = \"1\"\n";
+    if cfg!(feature = "mpi") {
+        child("rank", "unreadable", also, None);
+    }
 }
 
 /// A communicator of two of whom one never comes.

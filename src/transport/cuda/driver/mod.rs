@@ -18,4 +18,4 @@ pub use error::{CudaError, Missing};
 pub use gate::Gate;
 pub use gpu::{Device, Gpu, devices, reaches, version};
 pub use memory::{Buffer, Handle, Pinned};
-pub use stream::{Stream, Timer};
+pub use stream::{Mark, Stream, Timer};

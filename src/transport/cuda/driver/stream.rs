@@ -158,6 +158,58 @@ impl Drop for Stream {
     }
 }
 
+/// A place in a stream, to ask whether its work has come there; keeps no time.
+#[derive(Debug)]
+pub struct Mark {
+    gpu: Arc<Gpu>,
+    event: CUevent,
+}
+
+// SAFETY: as for Stream.
+unsafe impl Send for Mark {}
+
+impl Mark {
+    /// One that is nowhere so far.
+    pub fn new(gpu: &Arc<Gpu>) -> Result<Self, CudaError> {
+        /// `CU_EVENT_DISABLE_TIMING`.
+        const NO_TIME: u32 = 2;
+        gpu.enter()?;
+        let mut event: CUevent = std::ptr::null_mut();
+        // SAFETY: writes one pointer.
+        gpu.api.checked("cuEventCreate", unsafe { (gpu.api.event_create)(&raw mut event, NO_TIME) })?;
+        Ok(Self { gpu: Arc::clone(gpu), event })
+    }
+
+    /// Behind all that was enqueued.
+    #[inline]
+    pub fn set(&self, stream: &Stream) -> Result<(), CudaError> {
+        // SAFETY: event and stream are of one context and live.
+        self.gpu.api.checked("cuEventRecord", unsafe { (self.gpu.api.event_record)(self.event, stream.raw) })
+    }
+
+    /// True once all before it is done. An error of that work comes back here.
+    #[inline]
+    pub fn passed(&self) -> Result<bool, CudaError> {
+        // SAFETY: this mark's event.
+        match unsafe { (self.gpu.api.event_query)(self.event) } {
+            0 => Ok(true),
+            NOT_READY => Ok(false),
+            code => self.gpu.api.checked("cuEventQuery", code).map(|()| false),
+        }
+    }
+}
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        if self.gpu.enter().is_ok() {
+            // SAFETY: destroyed once; the driver keeps what a stream still needs.
+            unsafe {
+                (self.gpu.api.event_destroy)(self.event);
+            }
+        }
+    }
+}
+
 /// Two time stamps on a stream, by the GPU's clock (of about half a microsecond, says CUDA).
 #[derive(Debug)]
 pub struct Timer {
