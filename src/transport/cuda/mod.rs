@@ -6,6 +6,7 @@ mod carry;
 pub mod driver;
 mod endpoint;
 mod hold;
+mod host;
 mod joint;
 mod joint_several;
 mod lane;
