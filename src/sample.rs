@@ -11,6 +11,10 @@ use crate::topology::PathClass;
 pub enum Pattern {
     /// a copy inside one rank's memory
     Local,
+    /// a copy from one rank's host memory, page-locked, into its GPU's
+    HostToDevice,
+    /// and back
+    DeviceToHost,
     /// one rank sends to another while all others idle
     Peer,
     /// two ranks send to each other at the same time; a sample for each direction
@@ -28,12 +32,24 @@ pub enum Pattern {
 
 impl Pattern {
     /// Every pattern this build can measure.
-    pub const ALL: [Self; 7] = [Self::Local, Self::Peer, Self::Duplex, Self::FanOut, Self::FanIn, Self::Relay, Self::Custom];
+    pub const ALL: [Self; 9] = [
+        Self::Local,
+        Self::HostToDevice,
+        Self::DeviceToHost,
+        Self::Peer,
+        Self::Duplex,
+        Self::FanOut,
+        Self::FanIn,
+        Self::Relay,
+        Self::Custom,
+    ];
 
     /// The name used in files and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Local => "local",
+            Self::HostToDevice => "host_to_device",
+            Self::DeviceToHost => "device_to_host",
             Self::Peer => "peer",
             Self::Duplex => "duplex",
             Self::FanOut => "fan_out",
@@ -45,7 +61,17 @@ impl Pattern {
 
     /// True if a sample belongs to an ordered pair alone, so that it has a cell in a matrix.
     pub const fn is_pair(self) -> bool {
-        matches!(self, Self::Local | Self::Peer | Self::Duplex)
+        matches!(self, Self::Peer | Self::Duplex) || self.is_own()
+    }
+
+    /// True for a rank's own copies, from itself to itself: the cells of a matrix's diagonal.
+    pub const fn is_own(self) -> bool {
+        matches!(self, Self::Local) || self.crosses()
+    }
+
+    /// True for copies between the host's memory and a GPU's, which the GPU makes whatever moves bytes between ranks.
+    pub const fn crosses(self) -> bool {
+        matches!(self, Self::HostToDevice | Self::DeviceToHost)
     }
 
     /// True for the patterns that have a root.
@@ -220,7 +246,7 @@ pub struct Sample {
     pub both_ways: bool,
     /// sending rank
     pub from: usize,
-    /// receiving rank; equal to `from` for [`Pattern::Local`]
+    /// receiving rank; equal to `from` for a rank's own copies ([`Pattern::is_own`])
     pub to: usize,
     /// fans: the rank that all transfers share
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -137,7 +137,7 @@ pub struct Via {
 pub struct Fail {
     /// its name; of streams' work that fails later, the call that enqueues it
     pub call: String,
-    /// the error's name; `hang` for work that never ends until it is aborted
+    /// the error's name; `hang` for work that never ends until it is aborted; of CUDA's, `lost` for work that does nothing and goes well
     pub error: String,
     /// calls that go well first
     #[serde(default)]

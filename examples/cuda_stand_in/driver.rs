@@ -32,6 +32,8 @@ thread_local! {
 pub enum Late {
     Fails(Code),
     Hangs,
+    /// goes well, and does nothing
+    Loses,
 }
 
 pub struct Driver {
@@ -226,6 +228,7 @@ impl Driver {
             match late {
                 None => work(),
                 Some(Late::Fails(code)) => Err(code),
+                Some(Late::Loses) => Ok(()),
                 Some(Late::Hangs) => loop {
                     std::thread::park();
                 },
@@ -281,8 +284,13 @@ pub fn call(name: &'static str, answer: impl FnOnce(&'static Driver) -> Answer) 
     let answer = || {
         if let Some(fail) = described::failure(&driver.described.cuda.fail, name) {
             let code = codes::code(&fail.error).unwrap_or(UNKNOWN);
-            if fail.is_late() {
-                LATE.set(Some(if fail.error == "hang" { Late::Hangs } else { Late::Fails(code) }));
+            let late = match fail.error.as_str() {
+                "hang" => Some(Late::Hangs),
+                "lost" => Some(Late::Loses),
+                _ => fail.is_late().then_some(Late::Fails(code)),
+            };
+            if late.is_some() {
+                LATE.set(late);
             } else {
                 if fail.sticky
                     && let Ok(ordinal) = driver.current()

@@ -70,7 +70,7 @@ pub struct SweepArgs {
     #[arg(
         long,
         value_name = "LIST",
-        help = "Patterns to measure: local, peer, duplex, fan_out, fan_in, relay, custom [default: local,peer]"
+        help = "Patterns to measure: local, peer, duplex, fan_out, fan_in, relay, custom; of GPUs host_to_device, device_to_host [default: local,peer]"
     )]
     pub patterns: Option<String>,
     /// Message sizes: a list or a range in steps of 4, such as 4KiB..64MiB or 1M,16M (default: 4KiB..256MiB, or up to what

@@ -14,6 +14,9 @@ use crate::units::{format_ranks, format_size};
 /// Ranks above which the table holds classes only unless all was asked for.
 const MANY_ROWS: usize = 400;
 
+/// Columns of names, where none is longer.
+const NAMES: usize = 8;
+
 /// Print every fit.
 pub(super) fn fit(source: &Path, json: bool, all: bool) -> Result<u8> {
     let model = files::load(source)?;
@@ -34,20 +37,21 @@ fn text(model: &Model, fits: &Fits, all: bool) -> String {
     }
     let mut text = String::new();
     let _ = writeln!(text, "α + bytes/bandwidth by least squares of relative errors, 95 % intervals; {} samples", model.samples());
+    let names = fits.classes.iter().chain(&fits.single).map(|fit| fit.kind.name().len()).max().unwrap_or(0).max(NAMES);
     let _ = writeln!(
         text,
-        "\n{:8} {:34} {:>9} {:>19} {:>9} {:>19} {:>7} {:>6}  breakpoints",
+        "\n{:names$} {:34} {:>9} {:>19} {:>9} {:>19} {:>7} {:>6}  breakpoints",
         "pattern", "of", "α, µs", "", "GB/s", "", "error", "n"
     );
     for fit in &fits.classes {
-        line(&mut text, fit);
+        line(&mut text, names, fit);
     }
     let shown = if all || fits.single.len() <= MANY_ROWS { fits.single.len() } else { 0 };
     for (at, fit) in fits.single[..shown].iter().enumerate() {
         if at == 0 || fits.single[at - 1].kind != fit.kind {
             text.push('\n');
         }
-        line(&mut text, fit);
+        line(&mut text, names, fit);
     }
     if shown < fits.single.len() {
         let _ = writeln!(text, "\nand {} of ranks, pairs and fans (--all, --json, or export --format fits)", fits.single.len());
@@ -65,7 +69,7 @@ fn text(model: &Model, fits: &Fits, all: bool) -> String {
     text
 }
 
-fn line(text: &mut String, fit: &Fit) {
+fn line(text: &mut String, names: usize, fit: &Fit) {
     let of = |pick: fn(&crate::fit::LineIntervals) -> Interval, scale: f64| {
         fit.intervals.as_ref().map_or_else(String::new, |both| {
             let Interval { low, high } = pick(both).times(scale);
@@ -75,7 +79,7 @@ fn line(text: &mut String, fit: &Fit) {
     let breaks: Vec<String> = fit.breakpoints().map(format_size).collect();
     let _ = writeln!(
         text,
-        "{:8} {:34} {:>9} {:>19} {:>9} {:>19} {:>6.1}% {:>6}  {}",
+        "{:names$} {:34} {:>9} {:>19} {:>9} {:>19} {:>6.1}% {:>6}  {}",
         fit.kind.name(),
         key(&fit.key),
         number(fit.line.alpha * 1e6),
@@ -90,7 +94,7 @@ fn line(text: &mut String, fit: &Fit) {
         let gbps = |rate: f64| number(rate / 1e9);
         let _ = writeln!(
             text,
-            "{:8}   {} of them: {} ({}) to {} ({}), median {}",
+            "{:names$}   {} of them: {} ({}) to {} ({}), median {}",
             "",
             spread.count,
             gbps(spread.min),
@@ -103,7 +107,7 @@ fn line(text: &mut String, fit: &Fit) {
     for (number_of, segment) in fit.segments.iter().enumerate().filter(|_| fit.segments.len() > 1) {
         let _ = writeln!(
             text,
-            "{:8}   segment {}: {} to {}: {} µs, {} GB/s, error {:.1} %",
+            "{:names$}   segment {}: {} to {}: {} µs, {} GB/s, error {:.1} %",
             "",
             number_of + 1,
             format_size(segment.line.smallest),

@@ -37,10 +37,10 @@ fn counts(model: &Model) -> Counts {
 /// Sender, receiver, bytes per second.
 type Rated = (usize, usize, f64);
 
-/// The slowest and fastest pair at the largest size that has a good sample.
-fn extremes(model: &Model) -> Option<(u64, [Rated; 2])> {
+/// The slowest and fastest pair of a pattern at the largest size that has a good sample.
+fn extremes(model: &Model, pattern: Pattern) -> Option<(u64, [Rated; 2])> {
     let pairs = |bytes: u64| {
-        let peers = model.cells.iter().filter(|(cell, _)| cell.pattern == Pattern::Peer);
+        let peers = model.cells.iter().filter(|(cell, _)| cell.pattern == pattern);
         peers.filter_map(move |(cell, sizes)| {
             let rate = sizes.iter().find(|size| size.bytes == bytes)?.bandwidth();
             rate.is_finite().then_some((cell.from, cell.to, rate))
@@ -83,9 +83,14 @@ pub(super) fn text(model: &Model, session: &Path, calibration: Option<&Path>) ->
         let _ = write!(text, ", by {}", settings.mover.told(settings.memory));
     }
     text.push('\n');
-    if let Some((bytes, [slow, fast])) = extremes(model) {
+    if let Some((bytes, [slow, fast])) = extremes(model, Pattern::Peer) {
         let told = |(from, to, rate): (usize, usize, f64)| format!("{from}→{to} {} GB/s", format_gbps(rate));
         let _ = writeln!(text, "at {}: slowest {}, fastest {}", format_size(bytes), told(slow), told(fast));
+    }
+    for pattern in Pattern::ALL.into_iter().filter(|pattern| pattern.crosses()) {
+        let Some((bytes, [slow, fast])) = extremes(model, pattern) else { continue };
+        let told = |(rank, _, rate): Rated| format!("rank {rank} {} GB/s", format_gbps(rate));
+        let _ = writeln!(text, "{} at {}: slowest {}, fastest {}", pattern.name(), format_size(bytes), told(slow), told(fast));
     }
     if let Some(reason) = model.sweep.as_ref().map(|sweep| &sweep.reason).filter(|reason| !reason.is_empty()) {
         let _ = writeln!(text, "{reason}");
@@ -115,8 +120,14 @@ pub(super) fn text(model: &Model, session: &Path, calibration: Option<&Path>) ->
 pub(super) fn json(model: &Model, session: &Path, calibration: Option<&Path>) -> String {
     let counts = counts(model);
     let pair = |(from, to, rate): (usize, usize, f64)| serde_json::json!({"from": from, "to": to, "gbps": rate / 1e9});
-    let extremes = extremes(model);
-    let value = serde_json::json!({
+    let crossing = Pattern::ALL.into_iter().filter(|pattern| pattern.crosses()).filter_map(|pattern| {
+        let (bytes, [slow, fast]) = extremes(model, pattern)?;
+        let rank = |(rank, _, rate): Rated| serde_json::json!({"rank": rank, "gbps": rate / 1e9});
+        Some((pattern.name().to_owned(), serde_json::json!({"at_bytes": bytes, "slowest": rank(slow), "fastest": rank(fast)})))
+    });
+    let crossing: serde_json::Map<String, serde_json::Value> = crossing.collect();
+    let extremes = extremes(model, Pattern::Peer);
+    let mut value = serde_json::json!({
         "session": session,
         "calibration": calibration,
         "ranks": model.world(),
@@ -136,5 +147,8 @@ pub(super) fn json(model: &Model, session: &Path, calibration: Option<&Path>) ->
         "fastest": extremes.map(|(_, [_, fast])| pair(fast)),
         "seconds": model.now,
     });
+    if let Some(fields) = value.as_object_mut() {
+        fields.extend(crossing);
+    }
     format!("{value:#}\n")
 }

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use super::file::{ExportError, write_whole};
 use crate::fit::{median, median_interval};
-use crate::sample::{Pattern, Sample, Status};
+use crate::sample::{Sample, Status};
 use crate::session::{GroupSize, Model, Shot, SizeCell};
 use crate::sweep::{Cell, Group};
 use crate::topology::{Efficiency, Router};
@@ -136,7 +136,9 @@ const fn severity(status: Status) -> u8 {
 fn row(facts: &Facts<'_>, sample: &Sample, shots: &[&Shot], asymmetry: f64, root: f64) -> [String; COLUMNS] {
     let topology = &facts.model.header.topology;
     let (label, expected) = if facts.router.knows() {
-        (facts.router.label(sample.from, sample.to), facts.router.expected(sample.from, sample.to))
+        let between = || facts.router.expected(sample.from, sample.to);
+        let expected = if sample.pattern.crosses() { facts.router.host_link(sample.from) } else { between() };
+        (facts.router.label(sample.from, sample.to), expected)
     } else {
         (None, None)
     };
@@ -188,7 +190,7 @@ fn row(facts: &Facts<'_>, sample: &Sample, shots: &[&Shot], asymmetry: f64, root
 
 /// ln(B(i→j) / B(j→i)); NaN within one rank and where a direction is missing.
 fn asymmetry(model: &Model, cell: Cell, size: &SizeCell) -> f64 {
-    if cell.pattern == Pattern::Local {
+    if cell.pattern.is_own() {
         return f64::NAN;
     }
     let reverse = Cell { pattern: cell.pattern, from: cell.to, to: cell.from };
@@ -229,6 +231,7 @@ fn push_row(text: &mut String, fields: &[String; COLUMNS]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::Pattern;
 
     #[test]
     fn numbers_keep_six_digits() {

@@ -194,7 +194,7 @@ impl Known<'_> {
     /// `None` for a relay, which has no times but those of its class.
     fn key(self, code: Code) -> Option<Key> {
         Some(match code.kind() {
-            Kind::Local => Key::Rank { rank: code.a() },
+            Kind::Local | Kind::HostToDevice | Kind::DeviceToHost => Key::Rank { rank: code.a() },
             Kind::Peer | Kind::Duplex => Key::Pair { from: code.a(), to: code.b() },
             Kind::FanOut | Kind::FanIn | Kind::Receive | Kind::Send => {
                 let FanKey { root, peers, .. } = &self.fans[code.a()].0;
@@ -209,7 +209,7 @@ impl Known<'_> {
         let kind = code.kind();
         let alone = |path| Class { kind, path, other: None, width: 0 };
         match kind {
-            Kind::Local | Kind::Peer | Kind::Duplex => Some(alone(self.paths[code.path()])),
+            Kind::Local | Kind::HostToDevice | Kind::DeviceToHost | Kind::Peer | Kind::Duplex => Some(alone(self.paths[code.path()])),
             Kind::FanOut | Kind::FanIn | Kind::Receive | Kind::Send => {
                 let (fan, path) = &self.fans[code.a()];
                 path.map(|path| Class { width: fan.peers.len(), ..alone(path) })

@@ -10,6 +10,10 @@ use crate::topology::PathClass;
 pub enum Kind {
     /// copies inside a rank
     Local,
+    /// copies from a rank's host memory into its GPU's
+    HostToDevice,
+    /// and back
+    DeviceToHost,
     /// one rank sends to another while all others idle
     Peer,
     /// two ranks send to each other at once; one direction's own time
@@ -27,12 +31,25 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Self; 8] = [Self::Local, Self::Peer, Self::Duplex, Self::FanOut, Self::FanIn, Self::Receive, Self::Send, Self::Relay];
+    pub const ALL: [Self; 10] = [
+        Self::Local,
+        Self::HostToDevice,
+        Self::DeviceToHost,
+        Self::Peer,
+        Self::Duplex,
+        Self::FanOut,
+        Self::FanIn,
+        Self::Receive,
+        Self::Send,
+        Self::Relay,
+    ];
 
     /// The name used in files and on the screen.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Local => "local",
+            Self::HostToDevice => "host_to_device",
+            Self::DeviceToHost => "device_to_host",
             Self::Peer => "peer",
             Self::Duplex => "duplex",
             Self::FanOut => "fan_out",
@@ -41,6 +58,11 @@ impl Kind {
             Self::Send => "send",
             Self::Relay => "relay",
         }
+    }
+
+    /// True for a rank's own copies, whose key is the rank.
+    pub const fn is_own(self) -> bool {
+        matches!(self, Self::Local | Self::HostToDevice | Self::DeviceToHost)
     }
 }
 

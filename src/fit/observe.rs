@@ -10,6 +10,10 @@ use crate::topology::PathClass;
 pub enum Flow<'a> {
     /// a copy inside a rank
     Local { rank: usize },
+    /// one from its host's memory into its GPU's
+    HostToDevice { rank: usize },
+    /// and back
+    DeviceToHost { rank: usize },
     /// one way, alone
     Peer { from: usize, to: usize, path: PathClass },
     /// one direction of two at once
@@ -131,8 +135,11 @@ impl Observations {
     fn take(&mut self, Observation { flow, bytes, seconds }: Observation<'_>) -> Option<()> {
         let timed = |seconds: f64| (seconds.is_finite() && seconds > 0.0).then_some(seconds);
         let seconds = timed(seconds)?;
+        let mut own = |kind, rank| Code::new(kind, rank, rank, self.path(PathClass::Local));
         let code = match flow {
-            Flow::Local { rank } => Code::new(Kind::Local, rank, rank, self.path(PathClass::Local))?,
+            Flow::Local { rank } => own(Kind::Local, rank)?,
+            Flow::HostToDevice { rank } => own(Kind::HostToDevice, rank)?,
+            Flow::DeviceToHost { rank } => own(Kind::DeviceToHost, rank)?,
             Flow::Peer { from, to, path } => Code::new(Kind::Peer, from, to, self.path(path))?,
             Flow::Duplex { from, to, path } => Code::new(Kind::Duplex, from, to, self.path(path))?,
             Flow::Relay { receive_path, send_path } => Code::new(Kind::Relay, self.path(receive_path), self.path(send_path), 0)?,
@@ -193,7 +200,8 @@ mod tests {
         assert_eq!((code.kind(), code.a(), code.b(), code.path()), (Kind::FanIn, 5, (1 << 26) - 1, 255));
         assert_eq!(Code::new(Kind::Peer, 1 << 26, 0, 0), None);
         assert_eq!(Code::new(Kind::Peer, 0, 0, 256), None);
-        let order = [(Kind::Local, 9, 9, 9), (Kind::Peer, 0, 7, 1), (Kind::Peer, 1, 0, 0), (Kind::Relay, 0, 0, 0)];
+        let order =
+            [(Kind::Local, 9, 9, 9), (Kind::DeviceToHost, 1, 1, 1), (Kind::Peer, 0, 7, 1), (Kind::Peer, 1, 0, 0), (Kind::Relay, 0, 0, 0)];
         let codes: Vec<Code> = order.iter().map(|&(kind, a, b, path)| Code::new(kind, a, b, path).unwrap()).collect();
         assert!(codes.is_sorted());
     }

@@ -15,6 +15,8 @@ pub fn observations(model: &Model) -> Observations {
         let path = crate::topology::path_of(&node_of, cell.from, cell.to);
         let flow = match cell.pattern {
             Pattern::Local => Flow::Local { rank: cell.from },
+            Pattern::HostToDevice => Flow::HostToDevice { rank: cell.from },
+            Pattern::DeviceToHost => Flow::DeviceToHost { rank: cell.from },
             Pattern::Duplex => Flow::Duplex { from: cell.from, to: cell.to, path },
             _ => Flow::Peer { from: cell.from, to: cell.to, path },
         };

@@ -87,7 +87,7 @@ pub fn measured(model: &Model, efficiency: &Efficiency) -> Measured {
 fn common_size(model: &Model) -> u64 {
     let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
     for (cell, sizes) in model.cells.iter() {
-        for size in sizes.iter().filter(|size| size.count > 0 && cell.pattern != Pattern::Local) {
+        for size in sizes.iter().filter(|size| size.count > 0 && !cell.pattern.is_own()) {
             *counts.entry(size.bytes).or_default() += 1;
         }
     }

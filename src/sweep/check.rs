@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use super::settings::MOST_REPEATS;
 use super::{Peers, SettingsError, SweepSettings};
-use crate::sample::{Memory, Pattern};
+use crate::sample::{Memory, MoverKind, Pattern};
 use crate::topology::GpuName;
 use crate::units::{format_size, plain};
 
@@ -72,7 +72,7 @@ impl SweepSettings {
             return refuse("ranks", rank, of_job(world));
         }
         let ranks = if self.ranks.is_empty() { world } else { self.ranks.len() };
-        if ranks < 2 && !self.patterns.contains(&Pattern::Local) {
+        if ranks < 2 && !self.patterns.iter().any(|pattern| pattern.is_own()) {
             let names: Vec<&str> = self.patterns.iter().map(|pattern| pattern.name()).collect();
             let expected = format!("{} needs two ranks; this job has one (try --ranks 2 or mpirun -n 2)", names[0]);
             return refuse("patterns", names.join(", "), expected);
@@ -122,6 +122,11 @@ impl SweepSettings {
                 return refuse("memory", "host", format!("mover {mover} moves the memory of GPUs: memory cuda, or another mover"));
             }
             Memory::Cuda => return refuse("memory", "cuda", format!("mover {mover} has no GPUs: memory host, or another engine")),
+        }
+        if let Some(crossing) = self.patterns.iter().find(|pattern| pattern.crosses() && self.memory.is_host()) {
+            let needs = if self.mover == MoverKind::Simulated { "; fabrics do not describe those, so another engine" } else { "" };
+            let expected = format!("it copies between the host's memory and each rank's GPU: memory cuda{needs}, or without this pattern");
+            return refuse("patterns", crossing.name(), expected);
         }
         if self.memory.is_host() && !self.gpus.is_empty() {
             return refuse("gpus", self.gpus.join(","), "memory cuda, whose buffers lie on GPUs; none are named for memory host");
@@ -211,7 +216,6 @@ fn of_job(world: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::MoverKind;
     use crate::sweep::Transfer;
 
     #[test]
@@ -265,6 +269,7 @@ mod tests {
             ("memory", SweepSettings { mover: MoverKind::Simulated, memory: Memory::Cuda, ..good.clone() }),
             ("gpus", SweepSettings { gpus: vec!["0".to_owned()], ..good.clone() }),
             ("gpus", SweepSettings { gpus: vec!["0".to_owned(), "x".to_owned()], memory: Memory::Cuda, ..good.clone() }),
+            ("patterns", SweepSettings { patterns: vec![Pattern::Local, Pattern::DeviceToHost], ..good.clone() }),
             ("patterns", with(Pattern::Custom)),
             ("transfers", custom(&[(0, 0, 4)])),
             ("transfers", custom(&[(0, 1, 1)])),
@@ -278,6 +283,7 @@ mod tests {
             listed(&[(0, &[3, 1]), (0, &[2])]),
             SweepSettings { shifts: vec![1, 3], ..with(Pattern::Relay) },
             custom(&[(0, 0, 1), (1, 0, 1), (0, 1, 0)]),
+            SweepSettings { ranks: vec![2], memory: Memory::Cuda, mover: MoverKind::Nccl, ..with(Pattern::HostToDevice) },
             // What a pattern needs is asked only where it is measured.
             SweepSettings { widths: vec![99], shifts: vec![0], peers: Peers::Listed(vec![]), ..good.clone() },
             SweepSettings { pairs: 100, ..good.clone() },
@@ -292,6 +298,10 @@ mod tests {
         }
         let text = custom(&[(0, 0, 1), (7, 0, 9)]).check(4).unwrap_err().to_string();
         assert_eq!(text, "transfers = number 2, 0→9 of set 7: rank 9: this job has ranks 0 to 3");
+        let text = with(Pattern::HostToDevice).check(4).unwrap_err().to_string();
+        assert!(text.starts_with("patterns = host_to_device: it copies between") && text.contains("memory cuda, or without"), "{text}");
+        let text = SweepSettings { mover: MoverKind::Simulated, ..with(Pattern::HostToDevice) }.check(4).unwrap_err().to_string();
+        assert!(text.contains("another engine"), "{text}");
         assert!(with(Pattern::Duplex).check(1).unwrap_err().to_string().contains("duplex needs two ranks"));
     }
 

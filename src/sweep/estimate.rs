@@ -38,6 +38,9 @@ impl Estimate {
     }
 }
 
+/// Bytes per second guessed between a host's memory and a GPU's, of which classes of paths between ranks tell nothing: PCIe 4.0 x16.
+const HOST_LINK: f64 = 25e9;
+
 /// A fifth stays for MPI, the page cache and everybody else.
 const fn usable(available: u64) -> u64 {
     available / 5 * 4
@@ -50,29 +53,30 @@ pub fn estimate(settings: &SweepSettings, topology: &Topology, rate: impl Fn(Pat
     let (probe_cost, repeat_cost) = (2e-3, 5e-4);
     let passes = if settings.repeats > 1 { 2.0 } else { 1.0 };
     // Of a target over all sizes, with so many transfers through its busiest end.
-    let one = |class: PathClass, busiest: usize| -> f64 {
+    let one = |rate: f64, busiest: usize| -> f64 {
         let of = |&size: &u64| {
-            let one = repeat_cost + size as f64 * f64::from(settings.window) * busiest as f64 / rate(class).max(1.0);
+            let one = repeat_cost + size as f64 * f64::from(settings.window) * busiest as f64 / rate.max(1.0);
             passes * (probe_cost + one * f64::from(settings.warmup.max(1))) + one * f64::from(settings.batch(size, work.len()))
         };
         settings.sizes.iter().map(of).sum()
     };
     let mut seconds = 0.0;
-    for (_, class, count) in work.classes() {
+    for (pattern, class, count) in work.classes() {
         // As many at the same time as hosts alone allow ([`super::Hosts`]).
         let together = match class {
             _ if settings.isolated => 1,
             PathClass::InterNode => work.hosts().min(work.ranks().len() as u64 / 2).max(1),
             PathClass::Local | PathClass::IntraNode => work.hosts().max(1),
         };
-        seconds += count as f64 / together as f64 * one(class, 1);
+        let rate = if pattern.crosses() { HOST_LINK } else { rate(class) };
+        seconds += count as f64 / together as f64 * one(rate, 1);
     }
     // Several transfers at once are guessed to share the slowest one's path.
     let mut kinds: HashMap<(PathClass, usize), u64> = HashMap::new();
     for group in work.groups() {
         *kinds.entry(kind(group, &work)).or_default() += 1;
     }
-    seconds += kinds.into_iter().map(|((class, busiest), count)| count as f64 * one(class, busiest)).sum::<f64>();
+    seconds += kinds.into_iter().map(|((class, busiest), count)| count as f64 * one(rate(class), busiest)).sum::<f64>();
     let cells = work.transfers();
     let lanes = lanes_of(&work);
     let room = Room::new(settings, topology, &work);
@@ -123,8 +127,8 @@ fn lanes_of(work: &Work) -> u64 {
 
 /// GPUs of the ranks that are measured, in words, the ranks on each, and bytes. Before ranks are bound each has a GPU of its own, the
 /// smallest of its host; of GPUs that tell no memory nothing is said.
-fn gpus(topology: &Topology, work: &Work) -> Vec<(String, u64, u64)> {
-    let mut all: Vec<(String, u64, u64)> = Vec::new();
+fn gpus(topology: &Topology, work: &Work) -> Vec<Place> {
+    let mut all: Vec<Place> = Vec::new();
     for placement in work.ranks().iter().filter_map(|&rank| topology.ranks.get(rank)) {
         let Some(hardware) = topology.hardware_of(&placement.host) else { continue };
         let known = |gpu: &&Gpu| gpu.memory > 0;
@@ -137,9 +141,9 @@ fn gpus(topology: &Topology, work: &Work) -> Vec<(String, u64, u64)> {
             Some(_) => format!("GPU {} of {}", gpu.index, placement.host),
             None => format!("the GPU of rank {} on {}", placement.rank, placement.host),
         };
-        match all.iter_mut().find(|(own, ..)| *own == name) {
-            Some((_, ranks, _)) => *ranks += 1,
-            None => all.push((name, 1, gpu.memory)),
+        match all.iter_mut().find(|place| place.name == name) {
+            Some(place) => place.ranks += 1,
+            None => all.push(Place { name, ranks: 1, arenas: None, available: gpu.memory }),
         }
     }
     all
@@ -151,8 +155,25 @@ struct Room {
     cache: u64,
     /// bytes of one arena
     arena: u64,
-    /// host or GPU, ranks that are measured there, bytes available
-    hosts: Vec<(String, u64, u64)>,
+    places: Vec<Place>,
+}
+
+/// Memory that ranks share.
+struct Place {
+    /// host or GPU
+    name: String,
+    /// that are measured there
+    ranks: u64,
+    /// arenas of each rank, where lanes do not tell: one to send from, and one a lane
+    arenas: Option<u64>,
+    /// bytes
+    available: u64,
+}
+
+impl Place {
+    fn wanted(&self, arena: u64, lanes: u64) -> u64 {
+        arena.saturating_mul(self.arenas.unwrap_or(1 + lanes)).saturating_mul(self.ranks)
+    }
 }
 
 impl Room {
@@ -161,42 +182,42 @@ impl Room {
         let names = topology.hosts();
         let cache = topology.ranks.iter().map(|placement| placement.cache).max().unwrap_or(0);
         let arena = settings.arena_bytes(cache);
-        if settings.memory == Memory::Cuda {
-            return Self { cache, arena, hosts: gpus(topology, work) };
-        }
-        let mut hosts: Vec<(String, u64, u64)> = names.iter().map(|&name| (name.to_owned(), 0, u64::MAX)).collect();
+        let crossing = settings.patterns.iter().filter(|pattern| pattern.crosses()).count() as u64;
+        let arenas = (settings.memory == Memory::Cuda).then_some(crossing);
+        let place = |&name: &&str| Place { name: name.to_owned(), ranks: 0, arenas, available: u64::MAX };
+        let mut places: Vec<Place> = names.iter().map(place).collect();
         for (placement, &node) in topology.ranks.iter().zip(&node_of) {
-            hosts[node].2 = hosts[node].2.min(placement.memory_available);
+            places[node].available = places[node].available.min(placement.memory_available);
         }
         for &rank in work.ranks() {
             if let Some(&node) = node_of.get(rank) {
-                hosts[node].1 += 1;
+                places[node].ranks += 1;
             }
         }
-        hosts.retain(|&(_, ranks, _)| ranks > 0);
-        Self { cache, arena, hosts }
+        places.retain(|place| place.ranks > 0 && place.arenas != Some(0));
+        if settings.memory == Memory::Cuda {
+            places.extend(gpus(topology, work));
+        }
+        Self { cache, arena, places }
     }
 
     /// The host, or the GPU, with least to spare, what its ranks want and what it has.
     fn tightest(&self, lanes: u64) -> Option<(String, u64, u64)> {
-        let wanted = |ranks: u64| self.arena.saturating_mul(1 + lanes).saturating_mul(ranks);
-        let all = self.hosts.iter().map(|(host, ranks, available)| (host.clone(), wanted(*ranks), *available));
+        let all = self.places.iter().map(|place| (place.name.clone(), place.wanted(self.arena, lanes), place.available));
         all.max_by(|a, b| (a.1 as f64 / a.2.max(1) as f64).total_cmp(&(b.1 as f64 / b.2.max(1) as f64)))
     }
 
     fn advice(&self, settings: &SweepSettings, lanes: u64) -> String {
-        // Bytes that a rank may have on the host where that is least.
-        let each = self.hosts.iter().map(|&(_, ranks, available)| usable(available) / ranks).min().unwrap_or(u64::MAX);
-        if self.arena.saturating_mul(1 + lanes) <= each {
+        let holds = |arena: u64, lanes: u64| self.places.iter().all(|place| place.wanted(arena, lanes) <= usable(place.available));
+        if holds(self.arena, lanes) {
             return String::new();
         }
         let mut ways = Vec::new();
-        let widest = (each / self.arena.max(1)).saturating_sub(1);
-        if lanes > 1 && widest > 0 {
+        if let Some(widest) = (1..lanes).rev().find(|&lanes| holds(self.arena, lanes)) {
             ways.push(format!("a width of {widest} would fit (--widths {widest})"));
         }
         let with = |size: u64, arena: u64| SweepSettings { sizes: vec![size], arena, ..settings.clone() }.arena_bytes(self.cache);
-        let fits = |size: u64, arena: u64| with(size, arena).saturating_mul(1 + lanes) <= each;
+        let fits = |size: u64, arena: u64| holds(with(size, arena), lanes);
         if let Some(&size) = settings.sizes.iter().rev().find(|&&size| fits(size, 1)) {
             let arena = if fits(size, settings.arena) { "" } else { " with a smaller --arena" };
             ways.push(format!("sizes up to {} would fit{arena}", format_size(size)));
@@ -262,6 +283,22 @@ mod tests {
         let told = estimate(&settings, &topology, |_| 1e9);
         assert_eq!(told.does_not_fit(), Some(("GPU 3 of a", 1 << 30, 1 << 30)));
         assert!(told.advice().contains("sizes up to 1 MiB would fit"), "{}", told.advice());
+    }
+
+    #[test]
+    fn copies_between_hosts_and_gpus_take_memory_of_both() {
+        let mut topology = two_hosts();
+        let gpus = vec![Gpu { memory: 64 << 30, ..Gpu::default() }, Gpu { index: 1, memory: 64 << 30, ..Gpu::default() }];
+        topology.hardware = vec![Hardware { host: "a".to_owned(), gpus, ..Hardware::default() }];
+        let patterns = vec![Pattern::HostToDevice, Pattern::DeviceToHost];
+        let settings = SweepSettings { sizes: vec![1 << 20, 1 << 28], memory: Memory::Cuda, patterns, ..SweepSettings::default() };
+        let told = estimate(&settings, &topology, |_| f64::NAN);
+        assert_eq!(told.does_not_fit(), Some(("a", 2 * 2 * (256 << 20), 1 << 30)), "an arena for each pattern, of two ranks");
+        assert_eq!(told.advice(), "sizes up to 1 MiB would fit with a smaller --arena");
+        let one = SweepSettings { patterns: vec![Pattern::DeviceToHost], ..settings.clone() };
+        assert_eq!(estimate(&one, &topology, |_| f64::NAN).does_not_fit(), None);
+        // What paths between ranks give does not tell how long they take.
+        assert!(told.seconds.is_finite() && told.seconds > 1.5 * 2.0 * 8.0 * f64::from(1 << 28) / HOST_LINK, "{}", told.seconds);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A pass over many targets -> rounds of probes that may run at the same time.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::knowledge::Knowledge;
 use super::work::Work;
@@ -26,6 +26,8 @@ struct Queue {
     window: Vec<Item>,
     /// groups: one a round
     alone: bool,
+    /// copies between hosts' memory and their GPUs: one a host, since what lies between is shared and nothing tells who shares it
+    crosses: bool,
 }
 
 /// One pass: every item once, in rounds.
@@ -57,7 +59,8 @@ impl Pass {
             let target = item.target as usize;
             let class = work.pair(target).map(|(from, to)| work.path(from, to));
             let at = *known.entry((work.pattern(target), class, item.size)).or_insert_with(|| {
-                queues.push(Queue { rest: Vec::new(), window: Vec::new(), alone: class.is_none() });
+                let crosses = work.pattern(target).is_some_and(Pattern::crosses);
+                queues.push(Queue { rest: Vec::new(), window: Vec::new(), alone: class.is_none(), crosses });
                 queues.len() - 1
             });
             queues[at].rest.push(item);
@@ -98,6 +101,7 @@ impl Pass {
         let mut load = knowledge.begin();
         let mut round = Vec::new();
         let mut full = false;
+        let (crosses, mut crossed) = (queue.crosses, HashSet::new());
         queue.window.retain(|&item| {
             if full {
                 return true;
@@ -108,8 +112,11 @@ impl Pass {
             }
             let both = [(from, to), (to, from)];
             let flows = if work.pattern(item.target as usize) == Some(Pattern::Duplex) { &both[..] } else { &both[..1] };
-            if !load.add(flows) {
+            if (crosses && crossed.contains(&work.host(from))) || !load.add(flows) {
                 return true;
+            }
+            if crosses {
+                crossed.insert(work.host(from));
             }
             self.busy[from] = self.round;
             self.busy[to] = self.round;
@@ -202,6 +209,23 @@ mod tests {
         assert!(begin.elapsed().as_secs() < 60, "{:?}", begin.elapsed());
     }
 
+    #[test]
+    fn a_host_copies_to_or_from_one_gpu_at_a_time_whatever_else_is_known() {
+        let topology = on(&[4, 4, 1]);
+        let patterns = vec![Pattern::Local, Pattern::HostToDevice, Pattern::DeviceToHost];
+        let work = Work::new(&SweepSettings { patterns, ..SweepSettings::default() }, &topology);
+        let rounds = rounds(&work, 9, &Anything);
+        let of = |pattern| rounds.iter().filter(move |round| work.pattern(round[0].target as usize) == Some(pattern));
+        assert_eq!(of(Pattern::Local).map(Vec::len).collect::<Vec<_>>(), [9], "copies within GPUs share nothing");
+        for pattern in [Pattern::HostToDevice, Pattern::DeviceToHost] {
+            assert_eq!(of(pattern).map(Vec::len).sum::<usize>(), 9);
+            for round in of(pattern) {
+                let hosts: BTreeSet<usize> = round.iter().filter_map(|item| Some(work.host(work.pair(item.target as usize)?.0))).collect();
+                assert_eq!(hosts.len(), round.len(), "{round:?}");
+            }
+        }
+    }
+
     fn worlds() -> impl Strategy<Value = Vec<usize>> {
         prop::collection::vec(1_usize..5, 1..6).prop_filter("two ranks", |sizes| sizes.iter().sum::<usize>() > 1)
     }
@@ -216,7 +240,14 @@ mod tests {
         ) {
             let topology = on(&sizes);
             let n = topology.world();
-            let patterns = vec![Pattern::Local, Pattern::Peer, Pattern::Duplex, Pattern::FanIn, Pattern::Relay];
+            let patterns = vec![
+                Pattern::Local,
+                Pattern::HostToDevice,
+                Pattern::Peer,
+                Pattern::Duplex,
+                Pattern::FanIn,
+                Pattern::Relay,
+            ];
             let work = Work::new(&SweepSettings { patterns, ..SweepSettings::default() }, &topology);
             let mut rules = Rules::new(Rc::new(Hosts::new(&topology)), &topology, false);
             for (a, b, c, d) in learned {

@@ -192,7 +192,8 @@ impl SweepSettings {
         self.repeats.min(wanted)
     }
 
-    /// Bytes of each arena (a rank has two: one it sends from, one it receives into).
+    /// Bytes of each arena (a rank has two: one it sends from, one it receives into; and on its host one for each pattern that
+    /// [crosses](Pattern::crosses)).
     ///
     /// `cache` is the host's last-level cache in bytes, or 0 if unknown; of buffers on GPUs it says nothing. Never smaller than one window
     /// of the largest size.

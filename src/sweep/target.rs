@@ -5,7 +5,7 @@ use crate::sample::{Pattern, Sample};
 /// One cell of a matrix: a pattern and its ordered pair of ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cell {
-    /// local, peer or duplex
+    /// one of pairs ([`Pattern::is_pair`])
     pub pattern: Pattern,
     /// sending rank
     pub from: usize,

@@ -89,7 +89,7 @@ impl Work {
             Kind::Groups(groups)
         };
         match pattern {
-            Pattern::Local => Kind::Each,
+            Pattern::Local | Pattern::HostToDevice | Pattern::DeviceToHost => Kind::Each,
             Pattern::Peer if settings.pairs > 0 => Kind::Listed(sampled(&self.by_host, settings.pairs, settings.seed)),
             Pattern::Peer => Kind::Ordered,
             Pattern::Duplex if settings.pairs > 0 => {
@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn every_target_has_one_number_and_comes_once_in_the_order() {
-        let patterns = [Pattern::Local, Pattern::Peer, Pattern::Duplex, Pattern::FanOut, Pattern::FanIn, Pattern::Relay, Pattern::Custom];
+        let patterns = Pattern::ALL;
         let custom = [(3, 0, 1), (1, 2, 0), (3, 1, 2)].map(|(set, from, to)| Transfer { set, from, to });
         for (sizes, ranks) in [(vec![1, 1], vec![]), (vec![4], vec![]), (vec![3, 4], vec![]), (vec![2, 3, 4], vec![1, 3, 4, 7, 8])] {
             let topology = on(&sizes);

@@ -36,6 +36,11 @@ impl Chain {
     }
 }
 
+/// NUMA node of a device, if anything tells.
+pub(super) fn near(hardware: &Hardware, device: Device) -> Option<usize> {
+    Chain::of(hardware, device).numa
+}
+
 /// How two devices of a host reach each other; `None` where neither a tree nor a source says.
 pub fn label(hardware: &Hardware, from: Device, to: Device) -> Option<PathLabel> {
     if from == to {

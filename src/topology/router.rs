@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::efficiency::Efficiency;
-use super::hardware::{Device, Hardware};
+use super::hardware::{Device, GpuLink, GpuLinkKind, Hardware, LinkEnd};
+use super::path::near;
 use super::route::{Hop, HopKind, Route, nearest_port, port, way};
 use super::{PathLabel, Topology};
 
@@ -18,6 +19,8 @@ struct End {
     /// what its way to and through its port should give
     exit: Option<f64>,
     port: Option<usize>,
+    /// of a GPU: what its way to its host's memory should give
+    host_link: Option<f64>,
 }
 
 /// What a pair of devices of one host has.
@@ -54,7 +57,8 @@ impl Router {
                         (port, port.and_then(|nic| exit(hardware, device, nic, efficiency)))
                     })
                 });
-                End { host, node, device, exit, port }
+                let host_link = found.and_then(|(_, hardware)| to_memory(hardware, device, false, efficiency).expected);
+                End { host, node, device, exit, port, host_link }
             })
             .collect();
         let mut devices: HashMap<usize, Vec<Device>> = HashMap::new();
@@ -126,6 +130,18 @@ impl Router {
         if a.node == b.node { self.known(a, b)?.expected } else { Some(a.exit?.min(b.exit?)) }
     }
 
+    /// What copies between a rank's GPU and its host's memory should give, bytes per second, either way; `None` without a GPU, and
+    /// where no hop has a known rate.
+    pub fn host_link(&self, rank: usize) -> Option<f64> {
+        self.ends.get(rank)?.host_link
+    }
+
+    /// The way of such a copy, into the host's memory or (`into_gpu`) out of it, on the topology that this was made of.
+    pub fn host_route(&self, topology: &Topology, rank: usize, into_gpu: bool) -> Route {
+        let hardware = self.end(rank).and_then(|(at, device)| Some((topology.hardware.get(at)?, device)));
+        hardware.map(|(hardware, device)| to_memory(hardware, device, into_gpu, &self.efficiency)).unwrap_or_default()
+    }
+
     /// The way of a pair of ranks, hop by hop, on the topology that this was made of.
     pub fn route(&self, topology: &Topology, from: usize, to: usize) -> Route {
         let Some((a, b)) = self.pair(from, to) else { return Route::default() };
@@ -149,6 +165,19 @@ impl Router {
         }
         Route { label, hops, expected: self.expected(from, to) }
     }
+}
+
+/// The way between a GPU and the memory of its own node, or (`back`) from there. Nothing is known of one that has links of its own to a
+/// processor: bytes take those, whatever its PCIe link can do.
+fn to_memory(hardware: &Hardware, device: Device, back: bool, efficiency: &Efficiency) -> Route {
+    let Device::Gpu(gpu) = device else { return Route::default() };
+    let coherent = |link: &GpuLink| link.gpu == gpu && (link.kind == GpuLinkKind::C2c || matches!(link.end, LinkEnd::Cpu(_)));
+    if hardware.gpu_links.iter().any(coherent) {
+        return Route::default();
+    }
+    let memory = Device::Memory(near(hardware, device).unwrap_or(0));
+    let (from, to) = if back { (memory, device) } else { (device, memory) };
+    way(hardware, from, to, efficiency)
 }
 
 /// What the way from a device through a port should give.

@@ -48,6 +48,11 @@ pub trait Endpoint {
     fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError>;
     /// Bytes of each arena as prepared.
     fn arena(&self) -> usize;
+    /// True if they lie on a GPU. Then a probe of `host_to_device` or `device_to_host` copies between them and this rank's host memory,
+    /// where [`Endpoint::begin`] makes room for as much, and so do `copy`, `clear` and `verify` until the next one begins.
+    fn has_gpu(&self) -> bool {
+        false
+    }
     /// Lines for whoever reads the log, that have come up since they were last asked for.
     fn told(&mut self) -> Vec<String> {
         Vec::new()

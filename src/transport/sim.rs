@@ -61,6 +61,10 @@ impl Sim {
     fn run(&mut self, order: &Order, own: &[Way], others: &[&Way]) -> (ProbeReport, f64) {
         let probe = &order.probe;
         let mut report = ProbeReport::nothing(probe.id, End::Complete);
+        if probe.target.pattern().crosses() {
+            report.end = End::Waived("a described fabric tells no rates between a host's memory and its GPUs".to_owned());
+            return (report, DISPATCH);
+        }
         if let Some(hanging) = self.hanging(probe) {
             report.end = End::Timeout(format!("no answer from rank {hanging} within {} s", order.timeout));
             self.lost.insert(hanging);
@@ -73,7 +77,7 @@ impl Sim {
         let step = own.iter().map(|way| way.step).fold(0.0, f64::max);
         // Of one transfer the first untimed window is announced, the others, and the timed ones; several start together each time,
         // agree on the windows, and leave together.
-        let alone = matches!(probe.target.pattern(), Pattern::Peer | Pattern::Local);
+        let alone = matches!(probe.target.pattern(), Pattern::Peer) || probe.target.pattern().is_own();
         let starts = if alone { 2 + u32::from(untimed(order) > 1) } else { untimed(order) + probe.repeats + 2 };
         let mut time = DISPATCH + round_trips(own, pings(order)) + 2.0 * step * f64::from(starts);
         // A sender sees its window's acknowledgement, too.

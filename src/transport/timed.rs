@@ -1,4 +1,4 @@
-//! The timed region of one transfer alone (`peer`, `local`), written once for all engines.
+//! The timed region of one transfer alone (`peer`, and a rank's own copies), written once for all engines.
 //!
 //! A repeat begins when the receiver has said that it is ready, and ends when the receiver has said that every byte is
 //! there, and with it that it is ready for the next one; half the median empty round trip, measured just before, is taken off
@@ -44,7 +44,7 @@ pub(crate) struct Outcome {
     pub(crate) corrupt: Option<String>,
 }
 
-/// Run this rank's side of a probe: sender, receiver, or both for a local copy; of several transfers, all its sides.
+/// Run this rank's side of a probe: sender, receiver, or both for its own copy; of several transfers, all its sides.
 pub(crate) fn run(endpoint: &mut impl Together, order: &Order, buffers: Buffers) -> Outcome {
     let deadline = Instant::now() + Duration::from_secs_f64(order.timeout);
     let probe = &order.probe;
@@ -61,7 +61,12 @@ pub(crate) fn run(endpoint: &mut impl Together, order: &Order, buffers: Buffers)
 
 fn probed(endpoint: &mut impl Together, order: &Order, buffers: Buffers, deadline: Instant) -> Outcome {
     let probe = &order.probe;
-    if !matches!(probe.target.pattern(), Pattern::Peer | Pattern::Local) {
+    let pattern = probe.target.pattern();
+    if pattern.crosses() && !endpoint.has_gpu() {
+        let why = format!("{} copies between the host's memory and a GPU's, and its buffers lie on none (memory cuda)", pattern.name());
+        return Outcome { stop: Some(Stop::Failed(why)), ..Outcome::default() };
+    }
+    if pattern != Pattern::Peer && !pattern.is_own() {
         return together::run(endpoint, order, buffers, deadline);
     }
     let repeats = Vec::with_capacity(order.warmup as usize + probe.repeats as usize);

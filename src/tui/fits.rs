@@ -39,7 +39,15 @@ const WAIT: f64 = 0.3;
 const MANY: usize = 100_000;
 const WAIT_MANY: f64 = 1.5;
 /// Kinds whose key is a cell, with the cell's pattern.
-const PAIRS: [(Pattern, Kind); 3] = [(Pattern::Local, Kind::Local), (Pattern::Peer, Kind::Peer), (Pattern::Duplex, Kind::Duplex)];
+const PAIRS: [(Pattern, Kind); 5] = [
+    (Pattern::Local, Kind::Local),
+    (Pattern::HostToDevice, Kind::HostToDevice),
+    (Pattern::DeviceToHost, Kind::DeviceToHost),
+    (Pattern::Peer, Kind::Peer),
+    (Pattern::Duplex, Kind::Duplex),
+];
+/// Of those, the first ones are ranks' own copies.
+const OWN: usize = 3;
 /// In an index: no row yet.
 const NONE: u32 = u32::MAX;
 /// In an order: the row is a class's.
@@ -49,7 +57,7 @@ const CLASS: u32 = 1 << 31;
 pub struct Book {
     rows: Vec<Row>,
     /// of each kind of pair, the row of `from * world + to`; empty before the first
-    pairs: [Vec<u32>; 3],
+    pairs: [Vec<u32>; PAIRS.len()],
     fans: Vec<Group>,
     fan_rows: HashMap<(Kind, Group), u32>,
     classes: Vec<ClassFit>,
@@ -92,7 +100,7 @@ pub struct Detail {
 struct Queue {
     cells: VecDeque<Cell>,
     /// of each kind of pair, which of `from * world + to` wait; empty before the first
-    waiting: [Vec<bool>; 3],
+    waiting: [Vec<bool>; PAIRS.len()],
 }
 
 impl Queue {
@@ -258,6 +266,12 @@ impl Book {
         1.0 - self.left() as f64 / (self.steps() + self.cells.len() + self.groups.len()).max(1) as f64
     }
 
+    /// Columns of the longest name of a kind that a rank or a pair has.
+    pub fn longest_kind(&self) -> usize {
+        let there = PAIRS.iter().zip(&self.pairs).filter(|(_, rows)| !rows.is_empty());
+        there.map(|((_, kind), _)| kind.name().len()).max().unwrap_or(0)
+    }
+
     /// Largest bandwidth of a row so far, bytes per second; NaN without.
     pub const fn largest(&self) -> f64 {
         self.largest
@@ -352,15 +366,18 @@ impl Book {
         if at >= self.steps() {
             return None;
         }
-        let Some(pair) = at.checked_sub(self.world) else { return Some(Cell { pattern: Pattern::Local, from: at, to: at }) };
-        let pattern = [Pattern::Peer, Pattern::Duplex].get(pair / (self.world * self.world))?;
-        let pair = pair % (self.world * self.world);
-        Some(Cell { pattern: *pattern, from: pair / self.world, to: pair % self.world })
+        let world = self.world;
+        let Some(pair) = at.checked_sub(OWN * world) else {
+            return Some(Cell { pattern: PAIRS[at / world].0, from: at % world, to: at % world });
+        };
+        let (pattern, _) = PAIRS.get(OWN + pair / (world * world))?;
+        let pair = pair % (world * world);
+        Some(Cell { pattern: *pattern, from: pair / world, to: pair % world })
     }
 
     /// Steps of the pass.
     const fn steps(&self) -> usize {
-        self.world + 2 * self.world * self.world
+        OWN * self.world + (PAIRS.len() - OWN) * self.world * self.world
     }
 
     fn fit_cell(&mut self, model: &Model, cell: Cell) {
@@ -370,7 +387,7 @@ impl Book {
         }
         let Some(slot) = slot(cell.pattern) else { return };
         let (kind, from, to) = (PAIRS[slot].1, cell.from as u32, cell.to as u32);
-        let id = if kind == Kind::Local { Id::Rank(from) } else { Id::Pair(from, to) };
+        let id = if kind.is_own() { Id::Rank(from) } else { Id::Pair(from, to) };
         let mut points: Vec<Point> = sizes.iter().map(|size| Point::of(size.bytes, &mut size.times())).filter(Point::is_timed).collect();
         let path = self.members.path(cell.from, cell.to);
         let fit = Fit::of(kind, self.key(id), Some(path), &mut points, Some(&self.confidence)).ok();

@@ -188,7 +188,7 @@ fn fan_rate(pattern: Pattern, root: usize, peers: &[usize]) -> f64 {
 pub fn fans() -> (Header, Vec<Record>) {
     let (header, mut records) = b70();
     let settings = SweepSettings {
-        patterns: Pattern::ALL.to_vec(),
+        patterns: Pattern::ALL.into_iter().filter(|pattern| !pattern.crosses()).collect(),
         sizes: vec![4096, 1 << 20, 256 << 20],
         widths: FANS.map(|fan| fan.0).to_vec(),
         peers: Peers::Next,

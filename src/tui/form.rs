@@ -117,9 +117,12 @@ impl Form {
         self.patterns.contains(&pattern)
     }
 
-    /// True if a pattern can be switched on: `custom` needs the transfers of a pattern file.
+    /// True if a pattern can be switched on: `custom` needs the transfers of a pattern file, copies between hosts and GPUs need GPUs.
     pub fn can(&self, pattern: Pattern) -> bool {
-        pattern != Pattern::Custom || !self.transfers.is_empty()
+        match pattern {
+            Pattern::Custom => !self.transfers.is_empty(),
+            _ => !pattern.crosses() || self.memory == Memory::Cuda,
+        }
     }
 
     /// False if a field changes nothing in what is switched on.
@@ -232,7 +235,8 @@ impl Form {
         };
         let sizes = parse_sizes(self.typed(Field::Sizes)).map_err(|error| wrong(Field::Sizes, error.to_string()))?;
         let settings = SweepSettings {
-            patterns: self.patterns.clone(),
+            // Those of another memory are kept in the form, as GPUs are.
+            patterns: self.patterns.iter().copied().filter(|&pattern| !pattern.crosses() || self.can(pattern)).collect(),
             sizes,
             ranks,
             widths: self.numbers(Field::Widths, "widths such as 1,2,4 or 1-7")?,

@@ -3,7 +3,7 @@
 use crossterm::event::{Event as Input, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use super::fits::{Book, Column};
-use super::fixture::{app, fans, frame, header, live, press, protocols, shown, spread, text};
+use super::fixture::{Story, app, fans, frame, header, live, press, protocols, shown, spread, text};
 use super::form::Field;
 use super::keys::Key;
 use super::state::FitsPanel;
@@ -11,9 +11,9 @@ use super::{App, Effect, Mode, Tab};
 use crate::fit::Confidence;
 use crate::matrix::Metric;
 use crate::ramp::Level;
-use crate::sample::Pattern;
+use crate::sample::{Memory, Pattern};
 use crate::session::{Command, Event, Model, Record};
-use crate::sweep::Cell;
+use crate::sweep::{Cell, SweepSettings, Target};
 
 /// Keys one by one as they are, spaces and digits included.
 fn write(app: &mut App, text: &str) {
@@ -296,6 +296,45 @@ fn following_every_metric_and_pattern_shows_what_building_anew_shows() {
         press(&mut whole, keys);
         assert_eq!(shown(&mut grown), shown(&mut whole), "{keys}");
     }
+}
+
+#[test]
+fn copies_between_hosts_and_gpus_have_a_matrix_and_fits_of_their_own() {
+    let header = header("gpus", &["a"; 3]);
+    let patterns = vec![Pattern::HostToDevice, Pattern::DeviceToHost];
+    let settings = SweepSettings { patterns, memory: Memory::Cuda, sizes: vec![1 << 20, 256 << 20], ..SweepSettings::default() };
+    let mut story = Story::new(&settings);
+    for &bytes in &settings.sizes {
+        for rank in 0..3 {
+            for (pattern, gbps) in [(Pattern::HostToDevice, 24.5), (Pattern::DeviceToHost, 12.25)] {
+                let target = Target::Pair(Cell { pattern, from: rank, to: rank });
+                story.at_once(&target, &[(rank, rank, gbps)], bytes, None);
+            }
+        }
+    }
+    let session = (header, story.records);
+    let mut app = live(session.clone(), Tab::Matrix);
+    app.ui.matrix.put((1, 1), 3);
+    let into = shown(&mut app);
+    assert!(into.contains("host_to_device · 256 MiB") && into.contains("1 · copy from its host to its GPU"), "{into}");
+    assert!(into.contains("24.5") && !into.contains("12.2"), "{into}");
+    press(&mut app, "p");
+    let back = shown(&mut app);
+    assert!(back.contains("device_to_host · 256 MiB") && back.contains("1 · copy from its GPU to its host"), "{back}");
+    assert!(back.contains("12.2") && !back.contains("24.5"), "{back}");
+    let cell = Cell { pattern: Pattern::DeviceToHost, from: 1, to: 1 };
+    assert_eq!(press(&mut app, "r"), Effect::Send(Command::Remeasure { cells: vec![cell], bytes: None }));
+    // Round and round: peer, duplex and back; where no GPU was measured these two alone.
+    press(&mut app, "p p p");
+    assert!(shown(&mut app).contains("host_to_device · 256 MiB"));
+    let mut without = live(fans(), Tab::Matrix);
+    press(&mut without, "p p");
+    assert!(shown(&mut without).contains("· peer ·"));
+    let mut app = live(session, Tab::Fits);
+    let rows = rows(&mut app);
+    let starts = |start: &str| rows.iter().filter(|row| row.starts_with(start)).count();
+    assert_eq!((starts("host_to_device "), starts("device_to_host ")), (4, 4), "three ranks and all together: {rows:?}");
+    assert!(rows[0].starts_with("host_to_device  local"), "{rows:?}");
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn the_form_starts_what_it_says() {
 #[test]
 fn what_cannot_be_measured_is_told_at_its_line_and_sends_nothing() {
     let mut app = live((header("new", &["a"; 3]), Vec::new()), Tab::Sweep);
-    let effect = press(&mut app, "home j j j space 0 - 9 enter enter");
+    let effect = press(&mut app, "home j j j j space 0 - 9 enter enter");
     assert_eq!(effect, Effect::Nothing);
     let screen = shown(&mut app);
     assert!(screen.contains("\"0-9\" is not a set of ranks below 3"), "{screen}");

@@ -286,6 +286,9 @@ impl Ui {
             Action::Toggle => match self.form.field {
                 Field::Start => return self.measure(Action::PauseContinue, facts),
                 Field::Pattern(pattern) if self.form.can(pattern) => self.form.switch(pattern),
+                Field::Pattern(pattern) if pattern.crosses() => {
+                    self.say("between the host's memory and GPUs: choose memory cuda first", true)
+                }
                 Field::Pattern(_) => self.say("custom runs the transfers of a pattern file, and none is loaded: --pattern-file", true),
                 field if field.is_choice() => self.form.choose(true),
                 _ => self.form.edit(),
@@ -326,7 +329,7 @@ impl Ui {
                     self.say("ruled off by host: this session does not tell what its hosts are made of", false);
                 }
             }
-            Action::NextPattern => panel.pattern = Some(facts.view.key.other().pattern),
+            Action::NextPattern => panel.pattern = Some(facts.view.key.next_pattern(facts.model)),
             Action::NextSize | Action::PrevSize => {
                 let sizes = facts.model.cells.sizes();
                 let at = sizes.iter().position(|&size| size == facts.view.key.bytes).unwrap_or(0);

@@ -36,7 +36,7 @@ impl Rates {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
     pub metric: Metric,
-    /// peer (with local copies on the diagonal) or duplex
+    /// peer (with local copies on the diagonal), duplex, or copies between hosts and their GPUs, which have the diagonal alone
     pub pattern: Pattern,
     /// message size of bandwidths and ratios, bytes; 0 before the first sample
     pub bytes: u64,
@@ -46,13 +46,14 @@ pub struct Key {
 
 impl Key {
     /// The view that is chosen now; without a size, of the largest that is measured throughout, and without a pattern, of
-    /// peer unless only duplex is measured.
+    /// peer unless neither it nor local copies are measured.
     pub fn of(model: &Model, panel: &MatrixPanel) -> Self {
         let sizes = model.cells.sizes();
         let bytes = panel.size.filter(|size| sizes.contains(size)).unwrap_or_else(|| steady_size(model));
         let patterns = model.sweep.as_ref().map_or(&[][..], |sweep| &sweep.settings.patterns);
-        let only_duplex = patterns.contains(&Pattern::Duplex) && !patterns.iter().any(|p| matches!(p, Pattern::Peer | Pattern::Local));
-        let pattern = panel.pattern.unwrap_or(if only_duplex { Pattern::Duplex } else { Pattern::Peer });
+        let usual = patterns.iter().any(|pattern| matches!(pattern, Pattern::Peer | Pattern::Local));
+        let first = patterns.iter().copied().find(|pattern| pattern.is_pair()).filter(|_| !usual);
+        let pattern = panel.pattern.or(first).unwrap_or(Pattern::Peer);
         let small = if panel.metric == Metric::SmallTime { sizes.first().copied().unwrap_or(0) } else { 0 };
         Self { metric: panel.metric, pattern, bytes, small }
     }
@@ -66,6 +67,22 @@ impl Key {
     /// The same pair as the matrix of the other pattern has it.
     pub const fn other(&self) -> Self {
         Self { pattern: if matches!(self.pattern, Pattern::Peer) { Pattern::Duplex } else { Pattern::Peer }, ..*self }
+    }
+
+    /// What a cell should give, bytes per second.
+    pub fn expected(&self, router: &Router, from: usize, to: usize) -> Option<f64> {
+        if self.pattern.crosses() { router.host_link(from).filter(|_| from == to) } else { router.expected(from, to) }
+    }
+
+    /// The next pattern that has a matrix: copies between hosts and GPUs only where there are some, or will be.
+    pub fn next_pattern(&self, model: &Model) -> Pattern {
+        const ALL: [Pattern; 4] = [Pattern::Peer, Pattern::Duplex, Pattern::HostToDevice, Pattern::DeviceToHost];
+        let asked = model.sweep.as_ref().map_or(&[][..], |sweep| &sweep.settings.patterns);
+        let has = |pattern: Pattern| {
+            !pattern.crosses() || asked.contains(&pattern) || model.cells.iter().any(|(cell, _)| cell.pattern == pattern)
+        };
+        let at = ALL.iter().position(|&pattern| pattern == self.pattern).unwrap_or(0);
+        ALL.into_iter().cycle().skip(at + 1).take(ALL.len()).find(|&pattern| has(pattern)).unwrap_or(Pattern::Peer)
     }
 
     /// True if a cell is in the matrix.
@@ -203,7 +220,7 @@ fn value(model: &Model, router: &Router, key: Key, changes: Option<&Changes>, (f
     let bandwidth = |from, to| of(key, from, to, SizeCell::bandwidth);
     match key.metric {
         Metric::Bandwidth => bandwidth(from, to),
-        Metric::ShareOfExpected => match router.expected(from, to) {
+        Metric::ShareOfExpected => match key.expected(router, from, to) {
             // A rate of nothing cannot be compared; what failed has failed all the same.
             None => of(key, from, to, |_| f64::NAN),
             Some(expected) => match bandwidth(from, to) {

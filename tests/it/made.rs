@@ -230,7 +230,10 @@ pub fn model(records: &[Record]) -> Model {
 pub fn grouped() -> Vec<Record> {
     let mut records = vec![Record {
         t: 0.0,
-        event: Event::SweepStarted { settings: SweepSettings { patterns: Pattern::ALL.to_vec(), ..settings() }, resumed: false },
+        event: Event::SweepStarted {
+            settings: SweepSettings { patterns: Pattern::ALL.into_iter().filter(|pattern| !pattern.crosses()).collect(), ..settings() },
+            resumed: false,
+        },
     }];
     let pair = Target::Pair(Cell { pattern: Pattern::Duplex, from: 0, to: 1 });
     let targets = [

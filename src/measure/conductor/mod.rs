@@ -355,11 +355,12 @@ impl<'a> Conductor<'a> {
             self.sweep = Some(Active { paused: false, ..ended });
         }
         let world = self.engine.topology().world();
+        let host = self.sweep.as_ref().is_some_and(|active| active.settings.memory.is_host());
         let mut targets: Vec<Target> = cells
             .iter()
             // A command may come from another program's hand: a pair that no sweep has is not measured.
-            .filter(|cell| cell.from < world && cell.to < world && (cell.pattern == Pattern::Local) == (cell.from == cell.to))
-            .filter(|cell| cell.pattern.is_pair())
+            .filter(|cell| cell.from < world && cell.to < world && cell.pattern.is_own() == (cell.from == cell.to))
+            .filter(|cell| cell.pattern.is_pair() && !(host && cell.pattern.crosses()))
             .map(|&cell| match cell.pattern {
                 // Both directions are one target.
                 Pattern::Duplex => Cell { from: cell.from.min(cell.to), to: cell.from.max(cell.to), ..cell },

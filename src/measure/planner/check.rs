@@ -158,7 +158,9 @@ impl Planner {
 
     /// What seconds of a message are told in: those expected of the pair, or ones.
     fn unit(&self, item: Item) -> f64 {
-        let pair = self.work.pair(item.target as usize);
+        // What is expected of a rank's own copies is told of its memory alone.
+        let crosses = self.work.pattern(item.target as usize).is_some_and(Pattern::crosses);
+        let pair = self.work.pair(item.target as usize).filter(|_| !crosses);
         let bytes = self.settings.sizes[usize::from(item.size)];
         pair.and_then(|(from, to)| self.rules.expected(from, to, bytes)).filter(|&seconds| seconds > 0.0).unwrap_or(1.0)
     }

@@ -10,7 +10,7 @@ use crate::sample::Pattern;
 use crate::sweep::made::on;
 use crate::sweep::{Hosts, Knowledge, Probe, SweepSettings, Target, Transfer, Work};
 
-const PATTERNS: [Pattern; 7] = Pattern::ALL;
+const PATTERNS: [Pattern; 9] = Pattern::ALL;
 
 /// Repeats of a target and size, by take.
 type Seen = BTreeMap<(Target, u64), BTreeMap<u32, BTreeSet<u32>>>;

@@ -90,7 +90,7 @@ fn size_of(planner: &Planner, item: Item) -> String {
 fn pair(planner: &Planner, item: Item) -> String {
     let duplex = planner.work.pattern(item.target as usize) == Some(Pattern::Duplex);
     planner.work.pair(item.target as usize).map_or_else(String::new, |(from, to)| match (from == to, duplex) {
-        (true, _) => format!("local {from}"),
+        (true, _) => format!("{} {from}", planner.work.pattern(item.target as usize).unwrap_or(Pattern::Local).name()),
         (_, true) => format!("{from}↔{to}"),
         _ => format!("{from}→{to}"),
     })

@@ -107,6 +107,10 @@ impl<C: Control> Endpoint for Device<C> {
         self.prepare_either(setup)
     }
 
+    fn has_gpu(&self) -> bool {
+        self.side.is_some()
+    }
+
     fn arena(&self) -> usize {
         self.side.as_ref().map_or_else(|| self.control.arena(), |side| side.arena)
     }
@@ -125,7 +129,7 @@ impl<C: Control> Endpoint for Device<C> {
         let flows = probe.flows();
         let ready = match side.refusal(&flows) {
             Some(why) => Err(Stop::Failed(why)),
-            None => side.health().and_then(|()| side.ready(flows.len(), 1)),
+            None => side.health().and_then(|()| side.ready(flows.len(), 1)).and_then(|()| side.cross(probe.target.pattern())),
         };
         ready.map_err(|stop| self.refuse(stop))
     }
@@ -195,7 +199,10 @@ impl<C: Control> Endpoint for Device<C> {
     fn copy(&mut self, window: Window, deadline: Instant) -> Result<(), Stop> {
         let Some(side) = &mut self.side else { return self.control.copy(window, deadline) };
         let rank = side.rank;
-        side.enqueue(0, Moved { from: rank, to: rank, lane: 0, window: &window })?;
+        match side.host.across {
+            Some(across) => side.enqueue_across(across, window)?,
+            None => side.enqueue(0, Moved { from: rank, to: rank, lane: 0, window: &window })?,
+        }
         side.open(0);
         side.wait(0, deadline)
     }

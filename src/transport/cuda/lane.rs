@@ -1,11 +1,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::driver::{Buffer, CudaError, Gate, Gpu, Stream, Timer};
+use super::driver::{CudaError, Gate, Gpu, Stream, Timer};
 use crate::transport::{Stop, Window};
-
-/// A buffer, and where in it an arena begins.
-pub(super) type Place<'a> = (&'a Buffer, usize);
 
 /// What one transfer needs of a GPU: a stream of its own, so that several run at the same time, a gate and a timer.
 #[derive(Debug)]
@@ -28,9 +25,13 @@ impl Lane {
         self.gate.is_quick()
     }
 
-    /// Enqueue a window behind the closed gate. Of a window with more messages than wait behind a gate, the first ones go when that
-    /// many are there.
-    pub(super) fn enqueue(&mut self, window: Window, (from, source): Place<'_>, (into, target): Place<'_>) -> Result<(), CudaError> {
+    /// Enqueue a window behind the closed gate, `copy` each message by where it lies in its arena. Of a window with more messages than
+    /// wait behind a gate, the first ones go when that many are there.
+    pub(super) fn enqueue(
+        &mut self,
+        window: Window,
+        mut copy: impl FnMut(&Stream, usize) -> Result<(), CudaError>,
+    ) -> Result<(), CudaError> {
         let Self { stream, timer, gate } = self;
         gate.close(stream)?;
         timer.begin(stream)?;
@@ -38,8 +39,7 @@ impl Lane {
             if message == Gate::MOST - BESIDES {
                 gate.open();
             }
-            let at = window.offset(message);
-            stream.copy(into, target + at, from, source + at, window.bytes)?;
+            copy(stream, window.offset(message))?;
         }
         timer.end(stream)
     }

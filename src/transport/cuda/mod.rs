@@ -7,6 +7,7 @@ pub mod driver;
 mod endpoint;
 mod groups;
 mod hold;
+mod host;
 mod joint;
 mod joint_several;
 mod lane;

@@ -5,12 +5,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::driver::{Buffer, CudaError, Gpu, Pinned, Stream};
+use super::host::Host;
 use super::joint::Joint;
-use super::lane::{Lane, Place};
+use super::lane::Lane;
 use crate::sample::MoverKind;
 use crate::transport::payload::{PERIOD, Payload};
 use crate::transport::rest::Rest;
 use crate::transport::{Stop, Window};
+
+/// A buffer, and where in it an arena begins.
+type Place<'a> = (&'a Buffer, usize);
 
 /// Who copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +68,8 @@ pub(super) struct Side {
     pub(super) reached: BTreeMap<usize, Result<Buffer, String>>,
     /// ranks that cannot reach this one's
     pub(super) shut: BTreeSet<usize>,
+    /// what it has of the host's memory
+    pub(super) host: Host,
     /// made before they are needed; `None` after one was given up
     pub(super) lanes: Vec<Option<Lane>>,
     /// for what is not measured
@@ -106,6 +112,7 @@ impl Side {
             nodes,
             reached: BTreeMap::new(),
             shut: BTreeSet::new(),
+            host: Host::default(),
             lanes: vec![Some(Lane::new(&gpu)?)],
             service: Some(service),
             bounce,
@@ -236,7 +243,11 @@ impl Side {
     pub(super) fn enqueue(&mut self, lane: usize, moved: Moved<'_>) -> Result<(), Stop> {
         let mut own = self.lanes.get_mut(lane).and_then(Option::take);
         let enqueued = match (own.as_mut(), self.place(moved.from, None), self.place(moved.to, Some(moved.lane))) {
-            (Some(own), Some(from), Some(into)) => own.enqueue(*moved.window, from, into).map_err(|error| self.failed(&error)),
+            (Some(own), Some((from, source)), Some((into, target))) => {
+                let bytes = moved.window.bytes;
+                let copied = own.enqueue(*moved.window, |stream, at| stream.copy(into, target + at, from, source + at, bytes));
+                copied.map_err(|error| self.failed(&error))
+            }
             _ => Err(Stop::Failed(format!("{}→{}: no way between their memory was prepared", moved.from, moved.to))),
         };
         if let Some(place) = self.lanes.get_mut(lane) {
@@ -286,6 +297,9 @@ impl Side {
 
     /// Overwrite a receive arena where a window lands.
     pub(super) fn clear(&mut self, lane: usize, window: Window) {
+        if self.clear_host(window) {
+            return;
+        }
         let Some(service) = &self.service else { return };
         let base = lane * self.stride;
         let filled =
@@ -298,6 +312,9 @@ impl Side {
 
     /// Compare a receive arena, where a window landed, with what `from` sent.
     pub(super) fn verify(&mut self, from: usize, lane: usize, window: Window) -> Result<(), String> {
+        if let Some(verified) = self.verify_host(window) {
+            return verified;
+        }
         let payload = Payload::new(self.seed, from);
         for message in 0..window.count {
             let offset = window.offset(message);
@@ -340,4 +357,4 @@ fn arenas_of(gpu: &Arc<Gpu>, mover: MoverKind, (from, into): (usize, usize)) -> 
 }
 
 /// A byte that nobody sends in a row.
-const BLANK: u8 = 0xa5;
+pub(super) const BLANK: u8 = 0xa5;

@@ -75,6 +75,7 @@ pub fn rates(scene: &Scene<'_>) -> Rates {
 
 /// Which columns there is room for.
 struct Columns {
+    kind: usize,
     key: usize,
     intervals: bool,
     count: bool,
@@ -82,21 +83,21 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(columns: usize) -> Self {
+    fn of(columns: usize, kind: usize) -> Self {
         // A mark stands first; what matters less is added while the keys keep their room.
-        let mut used = 1 + KIND + 2 * NUMBER + ERROR;
+        let mut used = 1 + kind + 2 * NUMBER + ERROR;
         let mut add = |more: usize| {
             let fits = columns >= used + more + KEY.1;
             used += if fits { more } else { 0 };
             fits
         };
         let (intervals, count, breaks) = (add(2 * INTERVAL), add(COUNT), add(BREAKS));
-        Self { key: columns.saturating_sub(used).clamp(KEY.0, KEY.2), intervals, count, breaks }
+        Self { kind, key: columns.saturating_sub(used).clamp(KEY.0, KEY.2), intervals, count, breaks }
     }
 
     /// Each with its width, left to right; `None` for an interval.
     fn all(&self) -> Vec<(Option<Column>, usize)> {
-        let mut all = vec![(Some(Column::Kind), 1 + KIND), (Some(Column::Key), self.key), (Some(Column::Alpha), NUMBER)];
+        let mut all = vec![(Some(Column::Kind), 1 + self.kind), (Some(Column::Key), self.key), (Some(Column::Alpha), NUMBER)];
         let interval = self.intervals.then_some((None, INTERVAL));
         all.extend(interval);
         all.push((Some(Column::Bandwidth), NUMBER));
@@ -111,7 +112,7 @@ impl Columns {
 fn table(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
     let (look, book, ui) = (scene.look, scene.fits, &scene.ui.fits);
     let inner = panel(buf, area, look, &title(scene, usize::from(area.width).saturating_sub(4)));
-    let columns = Columns::of(usize::from(inner.width));
+    let columns = Columns::of(usize::from(inner.width), book.longest_kind().max(KIND));
     let all = columns.all();
     let mut x = 0;
     for &(column, width) in &all {

@@ -64,7 +64,9 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, settings: &Result<S
         Err(error) => (error.message.as_str(), look.error()),
         Ok(_) if recorded => ("a recorded session: nothing can be measured here", look.dim()),
         Ok(_) => match form.field {
-            Field::Pattern(pattern) if !form.can(pattern) => ("custom: no pattern file is loaded (--pattern-file)", look.dim()),
+            Field::Pattern(pattern) if !form.can(pattern) && !pattern.crosses() => {
+                ("custom: no pattern file is loaded (--pattern-file)", look.dim())
+            }
             field => (field.hint(), look.dim()),
         },
     };
@@ -84,7 +86,8 @@ fn patterns(scene: &Scene<'_>, buf: &mut Buffer, row: Rect, number: usize, field
     }
     let from = if named { NAMES } else { 0 };
     let width = ((row.width - from.min(row.width)) / 3).min(SWITCH + 3);
-    for (column, &field) in (0_u16..).zip(fields) {
+    let mut column = 0;
+    for &field in fields {
         let Field::Pattern(pattern) = field else { continue };
         let here = form.field == field && !recorded;
         let (mark, style) = match (form.can(pattern), form.has(pattern)) {
@@ -98,7 +101,10 @@ fn patterns(scene: &Scene<'_>, buf: &mut Buffer, row: Rect, number: usize, field
             span(mark, mark_style),
             span(format!(" {}", pattern.name()), style),
         ]);
-        let area = Rect { x: row.x + from + column * width, width, ..row };
+        // Long names take two columns.
+        let columns = if pattern.crosses() { 2 } else { 1 };
+        let area = Rect { x: row.x + from + column * width, width: columns * width, ..row };
+        column += columns;
         put(buf, area, 0, &line);
         if !recorded {
             hits.fields.push((area, field));

@@ -28,6 +28,8 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
     let (from, to) = scene.ui.matrix.cursor;
     let title = match scene.view.key.pattern {
         Pattern::Duplex => format!("{from} → {to} · both ways at once"),
+        Pattern::HostToDevice if from == to => format!("{from} · copy from its host to its GPU"),
+        Pattern::DeviceToHost if from == to => format!("{from} · copy from its GPU to its host"),
         _ if from == to => format!("{from} · copy inside the rank"),
         _ => format!("{from} → {to}"),
     };

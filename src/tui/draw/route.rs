@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::Scene;
 use super::text::{cut, fit, left, panel, put, right, span, wrap};
+use crate::sample::Pattern;
 use crate::topology::{Doubt, Flag, Hop, HopKind, Route};
 use crate::tui::atlas::{SLOW, short};
 use crate::tui::findings::mark;
@@ -20,13 +21,13 @@ const ONE_LINE: usize = 96;
 pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect) {
     let look = scene.look;
     let (from, to) = scene.ui.matrix.cursor;
-    let route = scene.atlas.router.route(&scene.model.header.topology, from, to);
+    let route = way(scene).unwrap_or_default();
     let label = scene.atlas.router.label(from, to).map_or_else(|| "path not known".to_owned(), |label| label.to_string());
     let title = fit(&[format!("route {from} → {to}"), format!(" · {label}")], usize::from(area.width).saturating_sub(4));
     let inner = panel(buf, area, look, &Line::from(span(title, look.title())));
     let columns = usize::from(inner.width).saturating_sub(1);
     let mut lines = Vec::new();
-    if from == to {
+    if way(scene).is_none() {
         lines.push(Line::from(span(" a copy inside the rank passes no link", look.dim())));
     } else {
         lines.push(gives(scene, &route, columns).unwrap_or_else(|| Line::from(span(" nothing is known of its links", look.dim()))));
@@ -35,6 +36,17 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect) {
     }
     for (y, line) in (0..inner.height).zip(&lines) {
         put(buf, inner, y, line);
+    }
+}
+
+/// The way of the selected cell; `None` where it passes no link.
+fn way(scene: &Scene<'_>) -> Option<Route> {
+    let (from, to) = scene.ui.matrix.cursor;
+    let (router, topology, pattern) = (&scene.atlas.router, &scene.model.header.topology, scene.view.key.pattern);
+    match (from == to, pattern.crosses()) {
+        (false, _) => Some(router.route(topology, from, to)),
+        (true, true) => Some(router.host_route(topology, from, pattern == Pattern::HostToDevice)),
+        (true, false) => None,
     }
 }
 
@@ -219,10 +231,7 @@ pub type Row = (&'static str, Vec<Span<'static>>);
 pub fn rows(scene: &Scene<'_>, room: usize) -> Vec<Row> {
     let look = scene.look;
     let (from, to) = scene.ui.matrix.cursor;
-    if from == to || !scene.atlas.router.knows() {
-        return Vec::new();
-    }
-    let route = scene.atlas.router.route(&scene.model.header.topology, from, to);
+    let Some(route) = way(scene).filter(|_| scene.atlas.router.knows()) else { return Vec::new() };
     let label = scene.atlas.router.label(from, to).map_or_else(|| "not known".to_owned(), |label| label.to_string());
     let way = places(&route);
     let mut rows: Vec<Row> = Vec::new();
@@ -241,11 +250,7 @@ pub fn rows(scene: &Scene<'_>, room: usize) -> Vec<Row> {
 
 /// The same in one line, for where there is no more: `PXB  98 % of 55.0 GB/s`, and the hop at fault.
 pub fn brief(scene: &Scene<'_>) -> Vec<Span<'static>> {
-    let (from, to) = scene.ui.matrix.cursor;
-    if from == to || !scene.atlas.router.knows() {
-        return Vec::new();
-    }
-    let route = scene.atlas.router.route(&scene.model.header.topology, from, to);
+    let Some(route) = way(scene).filter(|_| scene.atlas.router.knows()) else { return Vec::new() };
     let mut spans = vec![span(route.label.map_or_else(|| "path not known".to_owned(), |label| label.to_string()), scene.look.text())];
     if let (Some(rate), Some(expected)) = (measured(scene), route.expected) {
         let share = rate / expected;

@@ -131,7 +131,7 @@ fn classes(scene: &Scene<'_>, settings: &SweepSettings) -> Vec<PathClass> {
     let topology = &scene.model.header.topology;
     let hosts: BTreeSet<&str> = ranks.iter().filter_map(|&rank| topology.ranks.get(rank)).map(|p| p.host.as_str()).collect();
     let local = settings.patterns.contains(&Pattern::Local);
-    let peer = settings.patterns.iter().any(|&pattern| pattern != Pattern::Local);
+    let peer = settings.patterns.iter().any(|pattern| !pattern.is_own());
     let all = [
         (local, PathClass::Local),
         (peer && ranks.len() > hosts.len(), PathClass::IntraNode),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Detail, Id, Row, path_of_group};
+use super::{Detail, Id, OWN, PAIRS, Row, path_of_group};
 use crate::fit::{Confidence, Fit, Key, Kind, Spread, median};
 use crate::sample::Pattern;
 use crate::session::curves::{self, Curve};
@@ -103,9 +103,11 @@ pub fn of(
 ) -> Vec<ClassFit> {
     let mut pools: BTreeMap<(Kind, Id), Pool> = BTreeMap::new();
     let sizes = |pattern, from: usize, to: usize| model.cells.sizes_of(Cell { pattern, from, to });
-    let pool = pools.entry((Kind::Local, Id::Class(PathClass::Local))).or_default();
-    (0..model.world()).for_each(|rank| pool.add_cell(sizes(Pattern::Local, rank, rank)));
-    for (pattern, kind) in [(Pattern::Peer, Kind::Peer), (Pattern::Duplex, Kind::Duplex)] {
+    for (pattern, kind) in &PAIRS[..OWN] {
+        let pool = pools.entry((*kind, Id::Class(PathClass::Local))).or_default();
+        (0..model.world()).for_each(|rank| pool.add_cell(sizes(*pattern, rank, rank)));
+    }
+    for &(pattern, kind) in &PAIRS[OWN..] {
         for (class, pairs, total) in &members.classes {
             let pool = pools.entry((kind, Id::Class(*class))).or_default();
             for &(from, to) in pairs {

@@ -28,14 +28,15 @@ pub enum Field {
 }
 
 /// Lines that the patterns take.
-pub const PATTERN_LINES: usize = 3;
+pub const PATTERN_LINES: usize = 4;
 
 impl Field {
     /// All fields as they stand, line by line.
-    pub const LINES: [&'static [Self]; 16] = [
+    pub const LINES: [&'static [Self]; 17] = [
         &[Self::Pattern(Pattern::Local), Self::Pattern(Pattern::Peer), Self::Pattern(Pattern::Duplex)],
         &[Self::Pattern(Pattern::FanIn), Self::Pattern(Pattern::FanOut), Self::Pattern(Pattern::Relay)],
-        &[Self::Pattern(Pattern::Custom)],
+        &[Self::Pattern(Pattern::HostToDevice), Self::Pattern(Pattern::Custom)],
+        &[Self::Pattern(Pattern::DeviceToHost)],
         &[Self::Ranks],
         &[Self::Sizes],
         &[Self::Peers],
@@ -87,6 +88,8 @@ impl Field {
     pub const fn hint(self) -> &'static str {
         match self {
             Self::Pattern(Pattern::Local) => "local: a copy inside each rank",
+            Self::Pattern(Pattern::HostToDevice) => "host_to_device: a copy from the host's memory into each rank's GPU (memory cuda)",
+            Self::Pattern(Pattern::DeviceToHost) => "device_to_host: a copy from each rank's GPU into the host's memory (memory cuda)",
             Self::Pattern(Pattern::Peer) => "peer: each rank sends to each other one, one at a time",
             Self::Pattern(Pattern::Duplex) => "duplex: two ranks send to each other at once",
             Self::Pattern(Pattern::FanIn) => "fan_in: several ranks send to one at once",

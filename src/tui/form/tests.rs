@@ -120,6 +120,14 @@ fn gpus_are_of_the_memory_that_has_them() {
     wrong.memory = Memory::Cuda;
     let error = wrong.settings(4).unwrap_err();
     assert!(error.field == Field::Gpus && error.message.contains("\"first\" is no GPU"), "{error:?}");
+    // Patterns that need GPUs are theirs, too, and kept as well.
+    form.switch(Pattern::HostToDevice);
+    assert_eq!(form.settings(4).unwrap().patterns, [Pattern::Local, Pattern::HostToDevice, Pattern::Peer]);
+    form.choose(false);
+    assert!(!form.can(Pattern::HostToDevice) && form.settings(4).unwrap().patterns == [Pattern::Local, Pattern::Peer]);
+    form.switch(Pattern::DeviceToHost);
+    form.choose(true);
+    assert!(form.has(Pattern::HostToDevice) && !form.has(Pattern::DeviceToHost), "what cannot be measured is not switched on");
     // Whatever does not move this memory is told where memory is chosen.
     let mut described = Form::new(&SweepSettings { mover: MoverKind::Simulated, ..SweepSettings::default() }, vec![MoverKind::Simulated]);
     described.memory = Memory::Cuda;

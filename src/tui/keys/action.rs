@@ -89,7 +89,7 @@ actions! {
     Increase "increase" Sweep "One more"
     Decrease "decrease" Sweep "One less"
     NextMetric "next_metric" Matrix "Next metric"
-    NextPattern "next_pattern" Matrix "Peer, or duplex"
+    NextPattern "next_pattern" Matrix "Peer, duplex, or copies between hosts and GPUs"
     NextGrouping "next_grouping" Matrix "Rule off by host, by NUMA node or by switch"
     Transpose "transpose" Matrix "Exchange rows and columns"
     Zoom "zoom" Matrix "Fit all, one pixel a pair, or digits"

@@ -23,7 +23,7 @@ const RANKS: usize = 4;
 
 type Scenario = fn(Box<dyn Engine>);
 
-const SCENARIOS: [(&str, Scenario); 11] = [
+const SCENARIOS: [(&str, Scenario); 15] = [
     ("every pattern", every_pattern),
     ("staged", staged),
     ("slow gates", slow_gates),
@@ -35,6 +35,10 @@ const SCENARIOS: [(&str, Scenario); 11] = [
     ("works", works),
     ("aware", aware),
     ("unaware", unaware),
+    ("across", super::host::across),
+    ("no pinned memory", super::host::no_pinned),
+    ("lost", super::host::lost),
+    ("hung", super::host::hung),
 ];
 
 fn scenario() -> Option<(String, Scenario)> {
@@ -70,7 +74,7 @@ fn rank() {
 }
 
 /// Run a scenario with stand-ins, TOML on top of the box's: what these tell, and what the child has moved.
-fn child(engine: &str, name: &str, also: &str) -> Option<(Told, BTreeMap<String, u64>)> {
+pub fn child(engine: &str, name: &str, also: &str) -> Option<(Told, BTreeMap<String, u64>)> {
     child_with(engine, name, also, &[])
 }
 
@@ -105,7 +109,7 @@ fn child_with(engine: &str, name: &str, also: &str, more: &[(&str, PathBuf)]) ->
     Some((told, moved.lines().map(line).collect()))
 }
 
-fn on_gpus(mover: MoverKind, arena: u64) -> Setup {
+pub fn on_gpus(mover: MoverKind, arena: u64) -> Setup {
     let gpus = (0..RANKS).map(|gpu| gpu.to_string()).collect();
     Setup { memory: Memory::Cuda, gpus, ..setup(mover, arena, LANES) }
 }
@@ -116,18 +120,23 @@ fn copying(engine: &dyn Engine) -> Vec<MoverKind> {
     engine.movers().iter().copied().filter(copies).collect()
 }
 
-/// Bytes that a probe must have moved from GPU to GPU, its untimed windows included (`transport::timed`: four of short windows).
-fn bytes_of(order: &Order, report: &ProbeReport, sums: &mut BTreeMap<String, u64>) {
+/// Bytes that a probe must have moved, from GPU to GPU or to and from the host, its untimed windows included (`transport::timed`: four of short windows).
+pub fn bytes_of(order: &Order, report: &ProbeReport, sums: &mut BTreeMap<String, u64>) {
     let window = u64::from(order.window);
     let untimed = order.warmup.max(if order.probe.bytes * window <= 256 << 10 { 4 } else { 1 });
     for (number, (from, to)) in order.probe.flows().into_iter().enumerate() {
         let own = report.repeats.iter().filter(|repeat| repeat.flow as usize == number);
         let messages: u64 = own.map(|repeat| repeat.messages).sum::<u64>() + u64::from(untimed - order.warmup) * window;
-        *sums.entry(format!("gpu{from}->gpu{to}")).or_default() += messages * order.probe.bytes;
+        let way = match order.probe.target.pattern() {
+            Pattern::HostToDevice => format!("host->gpu{to}"),
+            Pattern::DeviceToHost => format!("gpu{from}->host"),
+            _ => format!("gpu{from}->gpu{to}"),
+        };
+        *sums.entry(way).or_default() += messages * order.probe.bytes;
     }
 }
 
-fn tell_moved(sums: &BTreeMap<String, u64>) {
+pub fn tell_moved(sums: &BTreeMap<String, u64>) {
     let lines: Vec<String> = sums.iter().map(|(way, bytes)| format!("{way} {bytes}")).collect();
     std::fs::write(std::env::var(MOVED).unwrap(), lines.join("\n")).unwrap();
 }
@@ -190,7 +199,7 @@ fn processes_measure_every_pattern_on_gpus() {
 }
 
 /// One short probe.
-fn probe(id: u64, mut order: Order) -> Order {
+pub fn probe(id: u64, mut order: Order) -> Order {
     (order.probe.id, order.probe.bytes, order.timeout) = (id, 100_000, 2.0);
     order
 }
@@ -201,7 +210,7 @@ fn lines(reports: &[Report]) -> Vec<&str> {
 
 /// Run one probe, whatever comes of it.
 #[track_caller]
-fn end_of(engine: &mut dyn Engine, order: &Order) -> (End, Vec<Report>) {
+pub fn end_of(engine: &mut dyn Engine, order: &Order) -> (End, Vec<Report>) {
     engine.start(std::slice::from_ref(order)).unwrap();
     let reports = told(engine, 1, |_| {});
     (of(&reports, order.probe.id).unwrap().end.clone(), reports)
@@ -313,7 +322,7 @@ fn hang(mut engine: Box<dyn Engine>) {
 }
 
 /// Only what was given up is left behind.
-fn left_behind(told: &Told) -> Vec<&String> {
+pub fn left_behind(told: &Told) -> Vec<&String> {
     told.violations.iter().filter(|violation| !violation.starts_with("leak: ")).collect()
 }
 
@@ -398,11 +407,14 @@ fn aware(mut engine: Box<dyn Engine>) {
     let mut id = 0;
     for mover in [MoverKind::MpiSendrecv, MoverKind::MpiPut] {
         engine.prepare(&on_gpus(mover, 2 << 20)).unwrap();
+        let own = [Pattern::HostToDevice, Pattern::DeviceToHost].map(|pattern| pair(pattern, 2, 2));
         for bytes in [1, 300_000] {
-            for mut order in every() {
+            for mut order in every().into_iter().chain(own.clone()) {
                 id += 1;
                 (order.probe.id, order.probe.bytes) = (id, bytes);
-                measured(engine.as_mut(), &order);
+                let report = measured(engine.as_mut(), &order);
+                let crosses = order.probe.target.pattern().crosses();
+                assert!(!crosses || report.repeats.iter().all(|repeat| repeat.ack_seconds == 0.0), "by the GPU's clock");
             }
         }
     }

@@ -6,6 +6,7 @@
 mod binding;
 mod cases;
 mod driver;
+mod host;
 mod memory;
 mod nccl;
 mod ranks;
