@@ -232,7 +232,10 @@ mod tests {
         let text = text(&made, Look::default());
         let lines: Vec<&str> = text.lines().filter(|line| line.starts_with(['!', '–'])).collect();
         let first = format!("!  ring, 1536 KiB, mpi_put and 1 more: {lost}");
-        assert_eq!(lines, [first.as_str(), "–  xpeer, xring: not possible: needs two hosts", "–  bipartite 4x4: not possible: needs 8 ranks"]);
+        assert_eq!(
+            lines,
+            [first.as_str(), "–  xpeer, xring: not possible: needs two hosts", "–  bipartite 4x4: not possible: needs 8 ranks"]
+        );
     }
 
     #[test]
