@@ -3,7 +3,8 @@
 #
 # Everything that was run and printed goes into FOLDER (default: gpu-check-HOST-TIME); bring all of it home. A line for each step:
 # PASS, FAIL or SKIP, with the reason; exit code 1 if one failed, 2 if nothing could be started. Without GPUs every step that needs them
-# is skipped. Named by the environment: TOPOSCOPE (the program), TOPOSCOPE_MPIRUN (the launcher), TOPOSCOPE_STEP_LIMIT (seconds).
+# is skipped. Named by the environment, as for one_gpu.sh: TOPOSCOPE, TOPOSCOPE_MPIRUN, TOPOSCOPE_STEP_LIMIT (600), TOPOSCOPE_CHECK_LIMIT
+# (3600), TOPOSCOPE_STEP_MIB and TOPOSCOPE_STEP_REPEATS.
 #
 #   step             what must come out
 #   environment, doctor, discovery, local_copies, host_to_device, device_to_host   as in one_gpu.sh
@@ -15,13 +16,16 @@
 #   weight_sync      from the first half of the GPUs to the second: every engine has every byte
 #   host_scenarios   on host memory
 set -u
-# shellcheck source=contrib/gpu_steps.sh
+TOPOSCOPE_STEP_LIMIT=${TOPOSCOPE_STEP_LIMIT:-600}
+TOPOSCOPE_CHECK_LIMIT=${TOPOSCOPE_CHECK_LIMIT:-3600}
+# shellcheck source-path=SCRIPTDIR source=gpu_steps.sh
 . "$(dirname "$0")/gpu_steps.sh"
 
 step_peer_copies() {
     step=peer_copies
     needs_several || return 0
-    if sweep peer_copies -- --engine threads --ranks "$gpus" --memory cuda --gpus "$all" --patterns peer --sizes 256MiB --repeats 10 --isolated; then
+    if sweep peer_copies -- --engine threads --ranks "$gpus" --memory cuda --gpus "$all" --patterns peer --sizes "${mib}MiB" \
+        --repeats "$repeats" --isolated; then
         theirs=$(nvbandwidth_of device_to_device_memcpy_write_ce)
         if [ -n "$theirs" ]; then
             compare "$(rate peer_copies peer)" "$theirs" "nvbandwidth device_to_device_memcpy_write_ce"
@@ -65,15 +69,18 @@ for mover in cuda_ipc_pull cuda_ipc_push nccl nccl_put; do
     [ $mover = nccl_put ] && continue # runs no plans
     grep -q "^PASS $mover:" "$out/steps.txt" && methods="$methods${methods:+,}$mover"
 done
-for scenarios in scenarios weight_sync; do
-    [ $scenarios = scenarios ] && words=one_host || words="weight_sync incast staging across_hosts --hosts $sets --bytes 1GiB --sizes 64MiB"
-    step=$scenarios
-    needs_several || continue
-    if [ -z "$methods" ]; then
-        skip "no method moved anything"
+# usage: step_tables NAME WORDS: scenarios by those methods
+step_tables() {
+    step=$1
+    needs_several || return 0
+    if [ -n "$methods" ]; then
+        step_scenarios "$1" "$gpus" "$all" "$methods" "$2 --bytes $((4 * mib))MiB"
     else
-        step_scenarios $scenarios "$gpus" "$all" "$words --methods $methods"
+        skip "no method moved anything"
     fi
-done
+}
+step_tables scenarios "one_host --sizes 4MiB,$((mib / 4))MiB"
+# Two halves of this host in place of two hosts.
+step_tables weight_sync "weight_sync incast staging across_hosts --hosts $sets --sizes $((mib / 4))MiB"
 step_host_scenarios
 finish

@@ -3,7 +3,7 @@
 use super::super::discover::{Look, Page};
 use super::row::{Cell, Row};
 use super::run::Report;
-use crate::plan::scenario::Table;
+use crate::plan::scenario::{Case, Table};
 use crate::units::{format_ranks, format_size, plain};
 
 /// Between columns; no cell has two spaces in a row.
@@ -126,6 +126,19 @@ fn lines(grid: &[Vec<String>]) -> Vec<String> {
     grid.iter().map(line).collect()
 }
 
+/// Names by the reason that they have in common, each once, in the order of their first.
+fn by_reason<'a>(all: impl Iterator<Item = (&'a str, String)>) -> Vec<(&'a str, Vec<String>)> {
+    let mut told: Vec<(&str, Vec<String>)> = Vec::new();
+    for (why, name) in all {
+        match told.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, names)) if names.contains(&name) => {}
+            Some((_, names)) => names.push(name),
+            None => told.push((why, vec![name])),
+        }
+    }
+    told
+}
+
 fn notes(report: &Report, page: &mut Page) {
     let sets: Vec<String> = report.ground.hosts.iter().map(|ranks| format_ranks(ranks)).collect();
     let whose = if report.given { "sets of ranks taken as hosts" } else { "hosts" };
@@ -157,20 +170,22 @@ fn notes(report: &Report, page: &mut Page) {
             told.push(text);
         }
     };
-    for (case, cell) in cells().filter(|(_, cell)| !cell.failed.is_empty()) {
-        let name = format!("{}, {}, {}", case.pattern, format_size(case.bytes), cell.method.name());
-        if cell.impossible {
-            let method = cell.method.name();
-            once(page, "–  ", format!("{method}: not possible where a row crosses hosts: it works between ranks of one host"));
-        } else {
-            once(page, "!  ", plain(&format!("{name}: {}", cell.failed)));
-        }
+    for (_, cell) in cells().filter(|(_, cell)| !cell.failed.is_empty() && cell.impossible) {
+        let method = cell.method.name();
+        once(page, "–  ", format!("{method}: not possible where a row crosses hosts: it works between ranks of one host"));
+    }
+    // A lost rank keeps every later row from running, a job on one host every row across hosts: a reason is told once, with its rows.
+    let name = |case: &Case, cell: &Cell| format!("{}, {}, {}", case.pattern, format_size(case.bytes), cell.method.name());
+    let failed = cells().filter(|(_, cell)| !cell.failed.is_empty() && !cell.impossible);
+    for (why, names) in by_reason(failed.map(|(case, cell)| (cell.failed.as_str(), name(case, cell)))) {
+        let more = if names.len() == 1 { String::new() } else { format!(" and {} more", names.len() - 1) };
+        page.sentence("!  ", &plain(&format!("{}{more}: {why}", names[0])));
     }
     for doubt in &report.doubts {
         once(page, "▲  ", doubt.clone());
     }
-    for lack in &report.lacks {
-        once(page, "–  ", plain(&format!("{}: not possible: {}", lack.pattern, lack.why)));
+    for (why, names) in by_reason(report.lacks.iter().map(|lack| (lack.why.as_str(), lack.pattern.clone()))) {
+        page.sentence("–  ", &plain(&format!("{}: not possible: {why}", names.join(", "))));
     }
     for doubt in cells().flat_map(|(_, cell)| &cell.doubts) {
         once(page, "prediction: ", doubt.clone());
@@ -181,7 +196,7 @@ fn notes(report: &Report, page: &mut Page) {
 mod tests {
     use super::*;
     use crate::cli::scenarios::method::Method;
-    use crate::plan::scenario::{Amounts, Case, Ground, Scenario};
+    use crate::plan::scenario::{Amounts, Ground, Lack, Scenario};
     use crate::sample::MoverKind;
 
     fn cell(mover: MoverKind, figure: f64, failed: &str) -> Cell {
@@ -210,6 +225,22 @@ mod tests {
     fn case(name: &str) -> Case {
         let ground = Ground { world: 4, hosts: vec![vec![0, 1], vec![2, 3]] };
         Scenario::named(name).unwrap().cases(&ground, &Amounts { sizes: vec![3 << 19], model: 1 << 30 }).0.remove(0)
+    }
+
+    #[test]
+    fn a_reason_is_told_once_with_the_rows_that_it_kept_from_running() {
+        let lost = "rank 1 is lost: no answer while a plan was run";
+        let row = |name, value| Row { case: case(name), cells: vec![cell(MoverKind::MpiPut, value, if value > 0.0 { "" } else { lost })] };
+        let mut made = report(vec![row("pairs", 1.0), row("ring", f64::NAN), row("fan_in", f64::NAN)]);
+        let lack = |pattern: &str, why: &str| Lack { pattern: pattern.to_owned(), why: why.to_owned() };
+        made.lacks = vec![lack("xpeer", "needs two hosts"), lack("bipartite 4x4", "needs 8 ranks"), lack("xring", "needs two hosts")];
+        let text = text(&made, Look::default());
+        let lines: Vec<&str> = text.lines().filter(|line| line.starts_with(['!', '–'])).collect();
+        let first = format!("!  ring, 1536 KiB, mpi_put and 1 more: {lost}");
+        assert_eq!(
+            lines,
+            [first.as_str(), "–  xpeer, xring: not possible: needs two hosts", "–  bipartite 4x4: not possible: needs 8 ranks"]
+        );
     }
 
     #[test]

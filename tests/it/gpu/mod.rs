@@ -11,4 +11,5 @@ mod memory;
 mod nccl;
 mod ranks;
 mod scenarios;
+mod scripts;
 pub mod stand_in;
