@@ -66,7 +66,7 @@ pub struct SweepArgs {
     /// (see `toposcope fabrics`) or a file
     #[arg(long, value_name = "NAME|FILE")]
     pub fabric: Option<String>,
-    /// Patterns to measure: local, peer, duplex, `fan_out`, `fan_in`, relay, custom
+    /// Patterns to measure: local, peer, duplex, `fan_out`, `fan_in`, relay, custom; of GPUs `host_to_device`, `device_to_host`
     #[arg(
         long,
         value_name = "LIST",

@@ -50,7 +50,9 @@ pub(super) fn export(global: &super::args::Global, source: &Path, wanted: &Wante
         Format::Deepspeed => {
             let left_out = export::write_deepspeed(&export::calibration(&model)?, &wanted.out)?;
             if left_out > 0 {
-                eprintln!("toposcope: {left_out} samples have no place there: warm-ups, what did not complete, custom patterns");
+                eprintln!(
+                    "toposcope: {left_out} samples have no place there: warm-ups, what did not complete, custom patterns, copies between hosts and GPUs"
+                );
             }
         }
         Format::Calibration => export::write_calibration(&model, &wanted.out)?,

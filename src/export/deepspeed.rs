@@ -13,7 +13,7 @@ use crate::topology::PathClass;
 /// them): what its `fit_links` and policies read.
 ///
 /// One message a sample, seconds each. Warm-ups and what did not complete are left out, as the reference has neither;
-/// `custom` patterns too, which it does not know. Two-way samples are `peer` with `both_ways`; those of a relay are one
+/// `custom` patterns and copies between hosts and GPUs too, which it does not know. Two-way samples are `peer` with `both_ways`; those of a relay are one
 /// process's own time, labelled with where it received from and where it sent to.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DeepSpeed {
@@ -107,7 +107,7 @@ const fn backend(engine: EngineKind, mover: MoverKind) -> &'static str {
 /// The labels of the reference: a copy inside a process is `local`, whatever the hosts.
 fn entry(calibration: &Calibration, sample: &Sample) -> Option<Entry> {
     let seconds = sample.seconds_per_message()?;
-    if sample.pattern == Pattern::Custom {
+    if sample.pattern == Pattern::Custom || sample.pattern.crosses() {
         return None;
     }
     let relay = sample.pattern == Pattern::Relay;

@@ -26,7 +26,7 @@ pub fn measured(model: &Model, efficiency: &Efficiency) -> Measured {
     let small_bytes = model.cells.sizes().first().copied().unwrap_or(bytes);
     let mut classes = Classes::default();
     let mut kinds: Vec<(Cell, &[SizeCell], u16, f64)> = Vec::new();
-    for (cell, sizes) in model.cells.iter() {
+    for (cell, sizes) in model.cells.iter().filter(|(cell, _)| !cell.pattern.crosses()) {
         let key = ClassKey::of(&units, &router, &node_of, cell);
         kinds.push((cell, sizes, classes.number(key), router.expected(cell.from, cell.to).unwrap_or(f64::NAN)));
     }

@@ -266,10 +266,10 @@ impl Book {
         1.0 - self.left() as f64 / (self.steps() + self.cells.len() + self.groups.len()).max(1) as f64
     }
 
-    /// Columns of the longest name of a kind that a rank or a pair has.
+    /// Columns of the longest name of a kind that a rank or a pair has, the space after it included.
     pub fn longest_kind(&self) -> usize {
         let there = PAIRS.iter().zip(&self.pairs).filter(|(_, rows)| !rows.is_empty());
-        there.map(|((_, kind), _)| kind.name().len()).max().unwrap_or(0)
+        there.map(|((_, kind), _)| kind.name().len() + 1).max().unwrap_or(0)
     }
 
     /// Largest bandwidth of a row so far, bytes per second; NaN without.

@@ -317,11 +317,12 @@ fn copies_between_hosts_and_gpus_have_a_matrix_and_fits_of_their_own() {
     app.ui.matrix.put((1, 1), 3);
     let into = shown(&mut app);
     assert!(into.contains("host_to_device · 256 MiB") && into.contains("1 · copy from its host to its GPU"), "{into}");
-    assert!(into.contains("24.5") && !into.contains("12.2"), "{into}");
+    let near = |screen: &str, rates: [&str; 3]| rates.iter().any(|rate| screen.contains(rate));
+    assert!(near(&into, ["24.4", "24.5", "24.6"]) && !near(&into, ["12.2", "12.3", "12.1"]), "{into}");
     press(&mut app, "p");
     let back = shown(&mut app);
     assert!(back.contains("device_to_host · 256 MiB") && back.contains("1 · copy from its GPU to its host"), "{back}");
-    assert!(back.contains("12.2") && !back.contains("24.5"), "{back}");
+    assert!(near(&back, ["12.2", "12.3", "12.1"]) && !near(&back, ["24.4", "24.5", "24.6"]), "{back}");
     let cell = Cell { pattern: Pattern::DeviceToHost, from: 1, to: 1 };
     assert_eq!(press(&mut app, "r"), Effect::Send(Command::Remeasure { cells: vec![cell], bytes: None }));
     // Round and round: peer, duplex and back; where no GPU was measured these two alone.
@@ -334,7 +335,7 @@ fn copies_between_hosts_and_gpus_have_a_matrix_and_fits_of_their_own() {
     let rows = rows(&mut app);
     let starts = |start: &str| rows.iter().filter(|row| row.starts_with(start)).count();
     assert_eq!((starts("host_to_device "), starts("device_to_host ")), (4, 4), "three ranks and all together: {rows:?}");
-    assert!(rows[0].starts_with("host_to_device  local"), "{rows:?}");
+    assert!(rows[0].starts_with("host_to_device local"), "{rows:?}");
 }
 
 #[test]
