@@ -215,7 +215,8 @@ mod tests {
         let patterns = vec![Pattern::Local, Pattern::HostToDevice, Pattern::DeviceToHost];
         let work = Work::new(&SweepSettings { patterns, ..SweepSettings::default() }, &topology);
         let rounds = rounds(&work, 9, &Anything);
-        let of = |pattern| rounds.iter().filter(move |round| work.pattern(round[0].target as usize) == Some(pattern));
+        let (all, known) = (&rounds, &work);
+        let of = |pattern| all.iter().filter(move |round| known.pattern(round[0].target as usize) == Some(pattern));
         assert_eq!(of(Pattern::Local).map(Vec::len).collect::<Vec<_>>(), [9], "copies within GPUs share nothing");
         for pattern in [Pattern::HostToDevice, Pattern::DeviceToHost] {
             assert_eq!(of(pattern).map(Vec::len).sum::<usize>(), 9);
