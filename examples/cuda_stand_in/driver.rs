@@ -337,16 +337,19 @@ extern "C" fn end() {
     if let Some(driver) = DRIVER.get()
         && let Ok(state) = driver.state.try_lock()
     {
-        let of = |what: &str, count: usize| {
-            if count > 0 {
-                LEDGER.violation(format!("leak: {count} {what} at the end of the process"));
-            }
-        };
-        of("allocation(s) of device memory", state.memory.values().filter(|memory| !memory.foreign).count());
-        of("mapping(s) of other processes' memory", state.memory.values().filter(|memory| memory.foreign).count());
-        of("allocation(s) of pinned memory", state.pinned.len());
-        of("stream(s)", state.streams.len());
-        of("event(s)", state.events.len());
+        for ordinal in 0..driver.contexts.len() {
+            let of = |what: &str, count: usize| {
+                if count > 0 {
+                    LEDGER.kept(format!("{count} {what} of device {ordinal} at the end of the process"));
+                }
+            };
+            let memory = |foreign: bool| state.memory.values().filter(|own| own.ordinal == ordinal && own.foreign == foreign).count();
+            of("allocation(s) of device memory", memory(false));
+            of("mapping(s) of other processes' memory", memory(true));
+            of("allocation(s) of pinned memory", state.pinned.values().filter(|pinned| pinned.ordinal == ordinal).count());
+            of("stream(s)", state.streams.values().filter(|stream| stream.ordinal == ordinal).count());
+            of("event(s)", state.events.values().filter(|event| event.ordinal == ordinal).count());
+        }
     }
     LEDGER.close();
 }

@@ -56,7 +56,8 @@ pub struct SweepArgs {
     /// Who the ranks are (default: mpi under an MPI launcher, sim with --fabric, else threads)
     #[arg(long, value_enum)]
     pub engine: Option<EngineArg>,
-    /// Number of ranks of the threads engine (default: one a core, at most 16), or the ranks to measure, such as 0-3,7
+    /// Number of ranks of the threads engine (default: one a core, or with --memory cuda one a GPU, at most 16), or the ranks to
+    /// measure, such as 0-3,7
     #[arg(long, value_name = "N|SET")]
     pub ranks: Option<String>,
     /// Measure a group of the job's ranks as if there were no others: they are numbered from 0 in it, such as 0-7

@@ -7,6 +7,7 @@ use crate::fabric::Fabric;
 use crate::sample::{EngineKind, Memory, MoverKind, Pattern};
 use crate::sweep::{Buffers, Peers, SweepSettings, estimate, parse_gpus, parse_pattern_file, parse_peers_file};
 use crate::topology::Topology;
+use crate::transport::libraries::cuda_devices;
 use crate::units::{parse_ranks, parse_size, parse_sizes};
 
 /// Ranks of the threads engine when nobody says how many: one a core, and few enough to see at a glance.
@@ -177,9 +178,14 @@ pub fn fabric(text: &str) -> Result<Fabric> {
     Fabric::parse(&source, text).context("--fabric")
 }
 
-/// How many threads to start: what `--ranks` says, or one a core.
+/// How many threads to start: what `--ranks` says, or one a core; on memory of GPUs one for each that is named, or that there is.
 pub fn threads(args: &SweepArgs, cores: usize) -> Result<usize> {
-    let Some(text) = &args.ranks else { return Ok(cores.clamp(2, MOST_THREADS)) };
+    let Some(text) = &args.ranks else {
+        let named = || args.buffer.gpus.as_ref().map(|gpus| gpus.split(',').count());
+        let gpus = || named().or_else(|| cuda_devices().ok().map(|devices| devices.len()));
+        let gpus = args.buffer.memory.filter(|memory| !memory.memory().is_host()).and_then(|_| gpus());
+        return Ok(gpus.map_or(cores.clamp(2, MOST_THREADS), |gpus| gpus.clamp(1, MOST_THREADS)));
+    };
     match text.trim().parse::<usize>() {
         Ok(ranks @ 1..=1024) => Ok(ranks),
         _ => bail!("--ranks: {text:?} is not a number of threads between 1 and 1024 (a set such as 0-3 is for MPI jobs)"),

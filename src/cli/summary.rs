@@ -5,10 +5,12 @@ use std::path::Path;
 
 use crate::sample::{Pattern, Status};
 use crate::session::Model;
-use crate::units::{format_gbps, format_ranks, format_size};
+use crate::units::{format_gbps, format_ranks, format_size, plain};
 
 /// Notices that are told in full.
 const NOTICES: usize = 12;
+/// Reasons of what was not measured, likewise.
+const REASONS: usize = 6;
 
 /// Samples by state.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +34,20 @@ fn counts(model: &Model) -> Counts {
         }
     }
     counts
+}
+
+/// Reasons of what was not measured, with how and how often; those of the most samples first.
+fn reasons(model: &Model) -> Vec<(String, usize)> {
+    let groups = model.groups.iter().flat_map(|(_, sizes)| sizes).flat_map(|size| size.shots.iter().map(|shot| &shot.shot));
+    let pairs = model.cells.iter().flat_map(|(_, sizes)| sizes).flat_map(|size| &size.shots);
+    let mut reasons: std::collections::BTreeMap<String, usize> = std::collections::BTreeMap::new();
+    for shot in pairs.chain(groups).filter(|shot| !shot.warmup && shot.status != Status::Ok) {
+        let reason = plain(shot.reason().unwrap_or("no reason was told"));
+        *reasons.entry(format!("{}: {reason}", shot.status.name())).or_default() += 1;
+    }
+    let mut reasons: Vec<(String, usize)> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    reasons
 }
 
 /// Sender, receiver, bytes per second.
@@ -94,6 +110,13 @@ pub(super) fn text(model: &Model, session: &Path, calibration: Option<&Path>) ->
     }
     if let Some(reason) = model.sweep.as_ref().map(|sweep| &sweep.reason).filter(|reason| !reason.is_empty()) {
         let _ = writeln!(text, "{reason}");
+    }
+    let reasons = reasons(model);
+    for (reason, count) in reasons.iter().take(REASONS) {
+        let _ = writeln!(text, "{count} {reason}");
+    }
+    if let Some((_, count)) = reasons.get(REASONS..).and_then(|rest| rest.iter().cloned().reduce(|a, b| (a.0, a.1 + b.1))) {
+        let _ = writeln!(text, "{count} more, for other reasons: they are in the session");
     }
     let notices = notices(model);
     for notice in notices.iter().take(NOTICES) {

@@ -133,8 +133,9 @@ impl<E: Together> Agent<E> {
     pub fn obey(&mut self, order: &Order) -> ProbeReport {
         let outcome = timed::run(&mut self.endpoint, order, self.buffers);
         let end = end_of(&outcome, order, super::Endpoint::rank(&self.endpoint));
-        let ways = self.endpoint.ways(&order.probe);
-        ProbeReport { probe: order.probe.id, repeats: outcome.repeats, root_seconds: outcome.root_seconds, ways, end }
+        let (ways, parted) = (self.endpoint.ways(&order.probe), self.endpoint.parted());
+        let echo = outcome.corrupt.is_none() && matches!(outcome.stop, Some(Stop::Refused(_)));
+        ProbeReport { probe: order.probe.id, repeats: outcome.repeats, root_seconds: outcome.root_seconds, ways, echo, parted, end }
     }
 }
 
@@ -197,6 +198,7 @@ fn end_of(outcome: &Outcome, order: &Order, rank: usize) -> End {
             outcome.missing
         )),
         (Some(Stop::Failed(reason)), None) => End::Waived(format!("rank {rank}: {reason}")),
+        (Some(Stop::Refused(other)), None) => End::Waived(format!("rank {rank}: rank {other} gave up")),
         (None, None) => End::Complete,
     }
 }

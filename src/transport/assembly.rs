@@ -45,9 +45,11 @@ impl Assembly {
         match &report.end {
             _ if self.setup.is_none() => {}
             End::Complete => self.failures = 0,
-            End::Corrupt(_) => {}
-            // The ranks of the probe have given it up; the others do not know.
-            End::Timeout(why) | End::Waived(why) => _ = self.doubt.get_or_insert_with(|| why.clone()),
+            // The ranks of the probe have given it up; the others do not know. What went wrong elsewhere is no matter here.
+            End::Timeout(why) | End::Waived(why) | End::Corrupt(why) if report.parted => {
+                self.doubt.get_or_insert_with(|| why.clone());
+            }
+            End::Timeout(_) | End::Waived(_) | End::Corrupt(_) => {}
         }
     }
 
@@ -102,15 +104,23 @@ mod tests {
         let setup = Setup { memory: Memory::Cuda, ..Setup::host(MoverKind::Nccl, Buffers::Rotate, 64, 1, 1) };
         let mut assembly = Assembly { setup: Some(setup), ..Assembly::default() };
         for end in ends {
-            assembly.see(&ProbeReport::nothing(1, end.clone()));
+            assembly.see(&ProbeReport { parted: true, ..ProbeReport::nothing(1, end.clone()) });
         }
         assembly
     }
 
     #[test]
     fn what_has_ended_well_needs_no_new_meeting() {
-        let wrong = End::Corrupt("byte 0".to_owned());
-        assert!(matches!(seen(&[End::Complete, wrong, End::Complete]).again(vec![0, 1]), Ok(None)));
+        assert!(matches!(seen(&[End::Complete, End::Complete]).again(vec![0, 1]), Ok(None)));
+    }
+
+    #[test]
+    fn probes_that_left_the_communicator_alone_need_no_new_meeting() {
+        let mut assembly = seen(&[]);
+        for end in [End::Timeout("2 hangs".to_owned()), End::Waived("rank 3 has no GPU".to_owned()), End::Corrupt("byte 0".to_owned())] {
+            (0..=MOST).for_each(|_| assembly.see(&ProbeReport::nothing(1, end.clone())));
+            assert!(matches!(assembly.again(vec![0, 1]), Ok(None)), "{end:?}");
+        }
     }
 
     #[test]

@@ -18,6 +18,24 @@ struct Pending {
     merged: ProbeReport,
 }
 
+impl Pending {
+    /// One rank's end beside the others': the graver one, and of a hang also what another rank says was the cause.
+    fn merge(&mut self, end: End, echo: bool) {
+        let (before, known_echo) = (std::mem::replace(&mut self.merged.end, End::Complete), self.merged.echo);
+        (self.merged.end, self.merged.echo) = match (before, end) {
+            (End::Waived(_), End::Waived(why)) if known_echo && !echo => (End::Waived(why), false),
+            (End::Timeout(hang), End::Waived(why)) => (End::Timeout(if echo { hang } else { both(hang, &why) }), false),
+            (End::Waived(why), End::Timeout(hang)) => (End::Timeout(if known_echo { hang } else { both(hang, &why) }), false),
+            (before, end) if worse(&end) > worse(&before) => (end, echo),
+            (before, _) => (before, known_echo),
+        };
+    }
+}
+
+fn both(hang: String, why: &str) -> String {
+    if hang.contains(why) { hang } else { format!("{hang}; {why}") }
+}
+
 impl Collector {
     /// Time beyond a probe's own in which its ranks must report.
     pub const GRACE: Duration = Duration::from_secs(2);
@@ -55,9 +73,8 @@ impl Collector {
         pending.merged.repeats.extend(report.repeats);
         pending.merged.root_seconds.extend(report.root_seconds);
         pending.merged.ways.extend(report.ways);
-        if worse(&report.end) > worse(&pending.merged.end) {
-            pending.merged.end = report.end;
-        }
+        pending.merged.parted |= report.parted;
+        pending.merge(report.end, report.echo);
         if !pending.waiting.is_empty() {
             return None;
         }
@@ -70,7 +87,14 @@ impl Collector {
         let mut reports = Vec::new();
         for mut pending in self.pending.extract_if(.., |pending| now >= pending.overdue) {
             let silent: Vec<String> = pending.waiting.iter().map(ToString::to_string).collect();
-            pending.merged.end = End::Timeout(format!("no answer from rank {} within {} s", silent.join(" and "), pending.order.timeout));
+            let before = std::mem::replace(&mut pending.merged.end, End::Complete);
+            let told = format!("no answer from rank {} within {} s", silent.join(" and "), pending.order.timeout);
+            pending.merged.end = match before {
+                End::Waived(why) if !pending.merged.echo => End::Timeout(format!("{told}; {why}")),
+                _ => End::Timeout(told),
+            };
+            // Whatever the others met in was with this rank.
+            pending.merged.parted = true;
             let description = pending.order.probe.describe();
             reports.extend(pending.waiting.iter().map(|&rank| Report::Lost { rank, reason: format!("no answer since {description}") }));
             reports.push(Report::Probe(pending.merged));
@@ -145,6 +169,30 @@ mod tests {
         assert!(collector.overdue().is_empty());
         assert_eq!(collector.report(0, report(7, 1, End::Complete)), None);
         assert!(collector.report(1, report(7, 0, End::Complete)).is_some());
+    }
+
+    #[test]
+    fn the_cause_is_told_whoever_tells_it_first() {
+        let (waived, hang) = (|why: &str| End::Waived(why.to_owned()), || End::Timeout("rank 0 waits".to_owned()));
+        let merged = |ends: [(End, bool); 2]| {
+            let mut collector = Collector::default();
+            collector.begin(&order(1.0));
+            let mut whole = None;
+            for (rank, (end, echo)) in ends.into_iter().enumerate() {
+                whole = collector.report(rank, ProbeReport { echo, ..report(7, 0, end) });
+            }
+            let Some(Report::Probe(report)) = whole else { panic!("{whole:?}") };
+            report.end
+        };
+        let both = [(waived("rank 0: rank 1 gave up"), true), (waived("rank 1: full"), false)];
+        let turned = [both[1].clone(), both[0].clone()];
+        assert_eq!((merged(both), merged(turned)), (waived("rank 1: full"), waived("rank 1: full")));
+        let both = [(hang(), false), (waived("rank 1: full"), false)];
+        let turned = [both[1].clone(), both[0].clone()];
+        let told = End::Timeout("rank 0 waits; rank 1: full".to_owned());
+        assert_eq!((merged(both), merged(turned)), (told.clone(), told));
+        let echo = [(waived("rank 0: rank 1 gave up"), true), (hang(), false)];
+        assert_eq!(merged(echo), hang());
     }
 
     #[test]

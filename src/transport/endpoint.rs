@@ -10,6 +10,8 @@ pub enum Stop {
     Deadline,
     /// the library or the system said no
     Failed(String),
+    /// another rank of the probe has said that it gave up; that one tells why
+    Refused(usize),
 }
 
 /// Consecutive messages in the arenas: message `i` lies at `offset(i)`, the same on both sides.
@@ -87,6 +89,12 @@ pub trait Endpoint {
     /// How this rank's sends of a probe that has ended went, where the mover tells it.
     fn ways(&mut self, _probe: &Probe) -> Vec<Way> {
         Vec::new()
+    }
+    /// Nothing more comes of a probe here, though its time is not up: tell the other ranks of it, where that can be done at once.
+    fn give_up(&mut self) {}
+    /// True if what the ranks meet in was given up in a probe that has ended: they must meet anew.
+    fn parted(&self) -> bool {
+        false
     }
     /// The probe is over: what has gone wrong meanwhile without a call that said so.
     fn end(&mut self) -> Result<(), Stop> {

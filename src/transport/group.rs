@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::binding::Decided;
 use super::work::{Carry, Work};
-use super::{End, Engine, Order, Report, Setup, TransportError};
+use super::{Absent, End, Engine, Order, Report, Setup, TransportError};
 use crate::sample::{EngineKind, Memory, MoverKind};
 use crate::sweep::Target;
 use crate::topology::{Bound, GpuState, Topology};
@@ -65,6 +65,13 @@ impl Grouped {
         if same { reason } else { format!("by the job's numbers of ranks: {reason}") }
     }
 
+    /// Those of the group, by their numbers in it.
+    fn absent(&self, absent: Vec<Absent>) -> Vec<Absent> {
+        let own =
+            |Absent { rank, reason }| Some(Absent { rank: self.group.iter().position(|&own| own == rank)?, reason: self.reason(reason) });
+        absent.into_iter().filter_map(own).collect()
+    }
+
     fn end(&self, end: End) -> End {
         match end {
             End::Complete => End::Complete,
@@ -122,6 +129,7 @@ impl Engine for Grouped {
         let mut decided = self.engine.bind(memory, gpus)?;
         let own = |bound: Bound| Some(Bound { rank: self.group.iter().position(|&rank| rank == bound.rank)?, ..bound });
         decided.bound = decided.bound.into_iter().filter_map(own).collect();
+        decided.absent = self.absent(decided.absent);
         decided.told = decided.told.into_iter().map(|told| self.reason(told)).collect();
         self.topology.bind(&decided.bound);
         Ok(decided)
@@ -133,8 +141,8 @@ impl Engine for Grouped {
         self.engine.gpu_states(&of_job).into_iter().filter_map(|(rank, state)| Some((number(rank)?, state))).collect()
     }
 
-    fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError> {
-        self.engine.prepare(setup)
+    fn prepare(&mut self, setup: &Setup) -> Result<Vec<Absent>, TransportError> {
+        self.engine.prepare(setup).map(|absent| self.absent(absent))
     }
 
     fn start(&mut self, round: &[Order]) -> Result<(), TransportError> {
@@ -199,8 +207,8 @@ mod tests {
         fn restrict(&mut self, ranks: &[usize]) {
             self.heard.borrow_mut().0 = ranks.to_vec();
         }
-        fn prepare(&mut self, _: &Setup) -> Result<(), TransportError> {
-            Ok(())
+        fn prepare(&mut self, _: &Setup) -> Result<Vec<Absent>, TransportError> {
+            Ok([4, 2].into_iter().map(|rank| Absent { rank, reason: "no GPU".to_owned() }).collect())
         }
         fn start(&mut self, round: &[Order]) -> Result<(), TransportError> {
             self.heard.borrow_mut().1.extend_from_slice(round);
@@ -235,6 +243,10 @@ mod tests {
         assert_eq!(hosts, [(0, "h5"), (1, "h1"), (2, "h4")]);
         let made: Vec<&str> = grouped.topology().hardware.iter().map(|hardware| hardware.host.as_str()).collect();
         assert_eq!(made, ["h1", "h4", "h5"], "of its own hosts alone");
+
+        let absent = Absent { rank: 2, reason: "by the job's numbers of ranks: no GPU".to_owned() };
+        let setup = Setup::host(MoverKind::Memcpy, crate::sweep::Buffers::Rotate, 64, 1, 1);
+        assert_eq!(grouped.prepare(&setup).unwrap(), [absent], "rank 2 of the job is outside");
 
         let duplex = Probe::pair(4, Cell { pattern: Pattern::Duplex, from: 0, to: 1 }, 8, 1);
         let fan = Target::Group(Group::fan(Pattern::FanIn, 2, vec![0, 1]));

@@ -4,6 +4,7 @@
 //! [`Order`] into timed repeats over its engine's [`Endpoint`]; the timing is written once, in `timed` for one transfer and
 //! in `together` for several.
 
+mod absent;
 mod agent;
 mod assembly;
 pub mod binding;
@@ -27,6 +28,7 @@ mod timed;
 mod together;
 pub mod work;
 
+pub use absent::Absent;
 pub use agent::{Agent, ToAgent, ToRoot, Unready};
 pub use collect::Collector;
 pub use endpoint::{Endpoint, News, Stop, Together, Window};
@@ -183,6 +185,12 @@ pub struct ProbeReport {
     /// of transfers whose mover tells it
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ways: Vec<Way>,
+    /// its end is another rank's fault, which tells why by itself
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub echo: bool,
+    /// what its ranks meet in was given up: all of them must meet anew
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub parted: bool,
     pub end: End,
 }
 
@@ -197,7 +205,7 @@ pub struct Way {
 impl ProbeReport {
     /// Of a probe that came to nothing, or of which nothing has come yet.
     pub const fn nothing(probe: u64, end: End) -> Self {
-        Self { probe, repeats: Vec::new(), root_seconds: Vec::new(), ways: Vec::new(), end }
+        Self { probe, repeats: Vec::new(), root_seconds: Vec::new(), ways: Vec::new(), echo: false, parted: false, end }
     }
 }
 
@@ -254,6 +262,17 @@ pub enum TransportError {
     Mpi(String),
 }
 
+#[cfg(feature = "cuda")]
+impl TransportError {
+    /// The reason without the rank that it is about, as that rank's agent tells it.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Self::Memory { reason, .. } | Self::Unready { reason, .. } => reason.clone(),
+            other => other.to_string(),
+        }
+    }
+}
+
 /// The ranks of a job, as rank 0 drives them.
 pub trait Engine {
     /// Who the ranks are.
@@ -282,8 +301,9 @@ pub trait Engine {
     fn gpu_states(&mut self, _ranks: &[usize]) -> Vec<(usize, GpuState)> {
         Vec::new()
     }
-    /// Get every rank ready for a sweep; collective.
-    fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError>;
+    /// Get every rank ready for a sweep; collective. Of memory of GPUs: the ranks that are not, which take part in nothing; an error
+    /// where that is all of them.
+    fn prepare(&mut self, setup: &Setup) -> Result<Vec<Absent>, TransportError>;
     /// Start probes, which run at the same time; no rank takes part in two of them. Each is reported by itself. Returns at
     /// once.
     fn start(&mut self, round: &[Order]) -> Result<(), TransportError>;

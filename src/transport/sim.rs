@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::timed::{batch, pings, untimed};
 use super::work::{self, Carried, Carry, Work};
-use super::{Collector, End, Engine, Order, ProbeReport, Repeat, Report, Setup, TransportError};
+use super::{Absent, Collector, End, Engine, Order, ProbeReport, Repeat, Report, Setup, TransportError};
 use crate::fabric::{Demand, Fabric, Route, Transfer, completions, shares};
 use crate::sample::{EngineKind, MoverKind, Pattern};
 use crate::sweep::Probe;
@@ -205,8 +205,8 @@ impl Engine for Sim {
         format!("toposcope {} simulating {}: {}", env!("CARGO_PKG_VERSION"), self.fabric.name(), self.fabric.about())
     }
 
-    fn prepare(&mut self, _: &Setup) -> Result<(), TransportError> {
-        Ok(())
+    fn prepare(&mut self, _: &Setup) -> Result<Vec<Absent>, TransportError> {
+        Ok(Vec::new())
     }
 
     fn start(&mut self, round: &[Order]) -> Result<(), TransportError> {

@@ -50,7 +50,10 @@ pub(crate) fn run(endpoint: &mut impl Together, order: &Order, buffers: Buffers)
     let probe = &order.probe;
     let mut outcome = match endpoint.begin(probe).and_then(|()| endpoint.connect(probe, deadline)) {
         Ok(()) => probed(endpoint, order, buffers, deadline),
-        Err(stop) => Outcome { stop: Some(stop), ..Outcome::default() },
+        Err(stop) => {
+            told_of(endpoint, &stop);
+            Outcome { stop: Some(stop), ..Outcome::default() }
+        }
     };
     // Whatever was timed before is not to be trusted if this fails.
     if let Err(stop) = endpoint.end() {
@@ -80,8 +83,19 @@ fn probed(endpoint: &mut impl Together, order: &Order, buffers: Buffers, deadlin
     } else {
         receiver(endpoint, from, order, slots, deadline, &mut outcome)
     };
+    if let Err(stop) = &ran {
+        told_of(endpoint, stop);
+    }
     outcome.stop = ran.err();
     outcome
+}
+
+/// The others hear of a failure by a word, and not only when their time is up; of a deadline they know by themselves.
+#[cold]
+pub(super) fn told_of(endpoint: &mut impl Together, stop: &Stop) {
+    if let Stop::Failed(_) = stop {
+        endpoint.give_up();
+    }
 }
 
 /// Where the windows of a probe lie: each next one further along the arena, or always the same.

@@ -86,6 +86,9 @@ impl Conductor<'_> {
         // Ranks may have moved, and give up the sweep's buffers for it.
         *touched = true;
         self.bind(like)?;
+        if let Some(why) = work.ranks().find_map(|rank| self.absence(rank)) {
+            return Err(why);
+        }
         self.engine.load(&work, like.mover).map_err(|error| error.to_string())?;
         self.executions += 1;
         let carried = self.carry(&work, Carry { id: self.executions, warmup: like.warmup, runs: repeats, timeout })?;

@@ -9,6 +9,8 @@ use crate::session::Event;
 use crate::sweep::{Probe, SweepSettings};
 use crate::topology::hardware::Device;
 use crate::topology::{Bound, GpuRange, PathLabel, label};
+use crate::transport::Absent;
+use crate::units::{format_ranks, plain};
 
 /// A GPU is looked at so often at most. Its library takes a millisecond or two, and nothing is measured meanwhile.
 const BETWEEN: Duration = Duration::from_secs(1);
@@ -19,6 +21,8 @@ pub(super) struct Watched {
     /// as was told last
     bound: Vec<Bound>,
     software: BTreeMap<String, String>,
+    /// ranks that take no part, as was told last
+    absent: BTreeMap<usize, String>,
     /// by rank
     ranges: BTreeMap<usize, GpuRange>,
     /// as they were told last
@@ -33,6 +37,7 @@ impl Conductor<'_> {
     /// Bind the ranks as the settings say, and tell whom to what where that is new.
     pub(super) fn bind(&mut self, settings: &SweepSettings) -> Result<(), String> {
         let decided = self.engine.bind(settings.memory, &settings.gpus).map_err(|error| error.to_string())?;
+        self.absent = decided.absent.into_iter().map(|absent| (absent.rank, absent.reason)).collect();
         if (&decided.bound, &decided.software) != (&self.gpus.bound, &self.gpus.software) {
             (self.gpus.bound, self.gpus.software) = (decided.bound.clone(), decided.software.clone());
             self.tell(Event::Bound { ranks: decided.bound, software: decided.software });
@@ -41,6 +46,38 @@ impl Conductor<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Keep who takes no part, and tell it where that is new: once for all with the same reason.
+    pub(super) fn note_absent(&mut self, absent: Vec<Absent>) {
+        self.absent = absent.into_iter().map(|absent| (absent.rank, plain(&absent.reason))).collect();
+        if self.absent == self.gpus.absent {
+            return;
+        }
+        self.gpus.absent.clone_from(&self.absent);
+        let mut reasons: Vec<(&str, Vec<usize>)> = Vec::new();
+        for (&rank, reason) in &self.absent {
+            match reasons.iter_mut().find(|(known, _)| known == reason) {
+                Some((_, ranks)) => ranks.push(rank),
+                None => reasons.push((reason, vec![rank])),
+            }
+        }
+        let host = |rank: usize| self.engine.topology().ranks.get(rank).map_or("?", |placement| placement.host.as_str());
+        let told: Vec<String> = reasons
+            .into_iter()
+            .map(|(reason, ranks)| match ranks[..] {
+                [rank] => format!("rank {rank} on {} takes no part, and what needs it is waived: {reason}", host(rank)),
+                _ => format!("ranks {} take no part, and what needs them is waived: {reason}", format_ranks(&ranks)),
+            })
+            .collect();
+        for text in told {
+            self.notice(text);
+        }
+    }
+
+    /// Why a rank takes no part, if it does not.
+    pub(super) fn absence(&self, rank: usize) -> Option<String> {
+        self.absent.get(&rank).map(|why| format!("rank {rank} takes no part: {why}"))
     }
 
     /// A sweep begins: what was seen before is of another.

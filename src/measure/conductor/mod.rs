@@ -80,6 +80,8 @@ pub struct Conductor<'a> {
     /// of what is run before any sweep was
     settings: SweepSettings,
     lost: BTreeMap<usize, String>,
+    /// ranks that take no part in what was made ready last
+    absent: BTreeMap<usize, String>,
     next_probe: u64,
     born: Instant,
     /// something was not measured as asked
@@ -147,6 +149,7 @@ impl<'a> Conductor<'a> {
             plan_ways: Ways::default(),
             settings: SweepSettings::default(),
             lost: BTreeMap::new(),
+            absent: BTreeMap::new(),
             next_probe,
             born: Instant::now(),
             blemished: false,
@@ -331,7 +334,9 @@ impl<'a> Conductor<'a> {
         let lanes = lanes(settings, topology);
         let SweepSettings { mover, memory, buffers, seed, .. } = *settings;
         let setup = Setup { memory, gpus: settings.gpus.clone(), ..Setup::host(mover, buffers, arena, lanes, seed) };
-        self.engine.prepare(&setup).map_err(|error| error.to_string())
+        let absent = self.engine.prepare(&setup).map_err(|error| error.to_string())?;
+        self.note_absent(absent);
+        Ok(())
     }
 
     fn end(&mut self, outcome: Outcome, reason: &str) {
@@ -414,8 +419,8 @@ impl<'a> Conductor<'a> {
     /// False, with a state for each of its repeats, for a probe that cannot come to anything.
     fn worth_asking(&mut self, probe: &Probe) -> bool {
         let hopeless = self.sweep.as_ref().is_some_and(|active| active.hung.get(&probe.target).is_some_and(|&times| times >= PATIENCE));
-        let end = if let Some(why) = self.lost_of(probe) {
-            End::Timeout(why)
+        let end = if let Some(end) = self.missing_of(probe) {
+            end
         } else if hopeless {
             End::Waived(format!("{PATIENCE} probes of these ranks timed out without one good repeat"))
         } else {
@@ -425,9 +430,11 @@ impl<'a> Conductor<'a> {
         false
     }
 
-    /// Which of a probe's ranks is lost, if one is.
-    fn lost_of(&self, probe: &Probe) -> Option<String> {
-        probe.ranks().into_iter().find_map(|rank| self.lost.get(&rank).map(|why| format!("rank {rank} is lost: {why}")))
+    /// What becomes of a probe of which a rank is lost, or takes no part, if one does.
+    fn missing_of(&self, probe: &Probe) -> Option<End> {
+        let ranks = probe.ranks();
+        let lost = ranks.iter().find_map(|rank| self.lost.get(rank).map(|why| End::Timeout(format!("rank {rank} is lost: {why}"))));
+        lost.or_else(|| ranks.iter().find_map(|&rank| self.absence(rank).map(End::Waived)))
     }
 
     fn measure(&mut self, round: &[Probe], begin: f64) {

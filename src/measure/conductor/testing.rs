@@ -5,7 +5,7 @@ use crate::diagnose::next::Test;
 use crate::sample::{Pattern, Sample, Status};
 use crate::session::Event;
 use crate::sweep::{Group, Probe, SweepSettings, Target, Transfer};
-use crate::transport::{End, Order, Report};
+use crate::transport::{Order, Report};
 use crate::units::plain;
 
 /// A test under way.
@@ -52,8 +52,8 @@ impl Conductor<'_> {
         let probe = Probe { id, target, flows, bytes, first_repeat: 0, repeats, take: 0, isolated: true, round: id };
         let window = testing.test.windows.get(at).copied().unwrap_or(settings.window);
         let order = Order { probe, window, warmup: settings.warmup, timeout: settings.timeout };
-        let reports = match self.lost_of(&order.probe) {
-            Some(why) => vec![Report::Probe(nothing(&order.probe, End::Timeout(why)))],
+        let reports = match self.missing_of(&order.probe) {
+            Some(end) => vec![Report::Probe(nothing(&order.probe, end))],
             None => self.ask(std::slice::from_ref(&order)),
         };
         let mut taken = Vec::new();

@@ -17,6 +17,7 @@ use super::{Conductor, Gate, Start};
 use crate::sample::{MoverKind, Pattern, Sample, Status};
 use crate::session::{Command, Event, Outcome};
 use crate::sweep::{Cell, Done, Knowledge, SweepSettings, Target};
+use crate::transport::Absent;
 
 fn settings() -> SweepSettings {
     SweepSettings { patterns: vec![Pattern::Peer], sizes: vec![4096, 1 << 20], repeats: 3, ..SweepSettings::default() }
@@ -100,6 +101,21 @@ fn all_cells_of_a_lost_rank_are_timeouts() {
     }
     let asked = events.iter().filter(|event| matches!(event, Event::ProbeStarted { probe } if probe.ranks().contains(&2))).count();
     assert_eq!(asked, 1, "a lost rank is not asked again");
+}
+
+#[test]
+fn what_needs_a_rank_that_takes_no_part_is_waived_with_the_reason_which_is_told_once() {
+    let absent = Absent { rank: 2, reason: "host h0: 3 ranks, 2 GPUs".to_owned() };
+    let (events, blemished) = run(Told { absent: vec![absent], ..told(3) }, Some(Start::new(settings())), true, |_, _| {});
+    for sample in samples(&events) {
+        let gone = sample.from == 2 || sample.to == 2;
+        assert_eq!(sample.status, if gone { Status::Waived } else { Status::Ok }, "{sample:?}");
+        assert_eq!(sample.reason.as_deref(), gone.then_some("rank 2 takes no part: host h0: 3 ranks, 2 GPUs"));
+    }
+    assert!(blemished && samples(&events).len() == 6 * 2 * 3);
+    let told: Vec<&str> = notices(&events).into_iter().filter(|text| text.contains("takes no part")).collect();
+    assert!(matches!(told[..], [one] if one.starts_with("rank 2 on ") && one.ends_with("waived: host h0: 3 ranks, 2 GPUs")), "{told:?}");
+    assert!(!events.iter().any(|event| matches!(event, Event::ProbeStarted { probe } if probe.ranks().contains(&2))), "it is not asked");
 }
 
 #[test]

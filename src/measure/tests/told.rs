@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::sample::{EngineKind, MoverKind};
 use crate::sweep::made::on;
 use crate::topology::Topology;
-use crate::transport::{End, Engine, Order, ProbeReport, Repeat, Report, Setup, TransportError};
+use crate::transport::{Absent, End, Engine, Order, ProbeReport, Repeat, Report, Setup, TransportError};
 
 /// What several flows share: those from one of these ranks to one of those.
 pub struct Trunk {
@@ -24,6 +24,8 @@ pub struct Told {
     pub hang: Vec<(usize, usize)>,
     /// the rank that is lost with the first of them
     pub lose: Option<usize>,
+    /// ranks that take no part
+    pub absent: Vec<Absent>,
     /// bytes per second of each pair alone; 1 ms a message, whatever its size, without
     pub rate: Option<Box<dyn Fn(usize, usize) -> f64>>,
     pub trunks: Vec<Trunk>,
@@ -48,6 +50,7 @@ pub fn told(world: usize) -> Told {
         topology: on(&[world]),
         hang: Vec::new(),
         lose: None,
+        absent: Vec::new(),
         rate: None,
         trunks: Vec::new(),
         beside: Vec::new(),
@@ -86,9 +89,9 @@ impl Engine for Told {
     fn software(&self) -> String {
         "told".to_owned()
     }
-    fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError> {
+    fn prepare(&mut self, setup: &Setup) -> Result<Vec<Absent>, TransportError> {
         self.setups.borrow_mut().push(setup.clone());
-        Ok(())
+        Ok(self.absent.clone())
     }
     fn start(&mut self, round: &[Order]) -> Result<(), TransportError> {
         let flows: Vec<(usize, usize)> = round.iter().flat_map(|order| order.probe.flows()).collect();

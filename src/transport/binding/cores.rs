@@ -2,14 +2,28 @@
 
 use super::{Cores, Decided, Host};
 use crate::topology::{Bound, CudaDevice, Hardware, find_gpu};
+use crate::transport::Absent;
 use crate::units::format_ranks;
 
 /// Bind each rank to the cores near its GPU that it may use; where a launcher has left it none of those, it stays where it is.
-pub(super) fn place(host: &Host<'_>, hardware: Option<&Hardware>, devices: Vec<CudaDevice>, cores: Cores, decided: &mut Decided) {
+pub(super) fn place(
+    host: &Host<'_>,
+    hardware: Option<&Hardware>,
+    devices: Vec<Result<CudaDevice, String>>,
+    cores: Cores,
+    decided: &mut Decided,
+) {
     let mut used: Vec<usize> = Vec::new();
     let (mut kept, mut unknown) = (Vec::new(), Vec::new());
     for (at, device) in devices.into_iter().enumerate() {
         let (placement, allowed) = (host.ranks[at], &host.sights[at].cores);
+        let device = match device {
+            Ok(device) => device,
+            Err(reason) => {
+                decided.absent.push(Absent { rank: placement.rank, reason });
+                continue;
+            }
+        };
         let near = hardware.map_or_else(Vec::new, |hardware| near(hardware, &device));
         let here: Vec<usize> = allowed.iter().copied().filter(|core| near.contains(core)).collect();
         let mut own = here.clone();

@@ -17,6 +17,7 @@ pub use sight::{pin, sight};
 pub use watch::Watch;
 
 use crate::topology::{Bound, CudaDevice, GpuName, Placement, Topology};
+use crate::transport::Absent;
 use crate::units::{format_count, format_ranks, plain};
 
 /// What one rank's process sees of GPUs, and where it may run.
@@ -41,6 +42,8 @@ pub struct Decided {
     pub bound: Vec<Bound>,
     /// name and version of what moves the memory of GPUs, on the first host
     pub software: BTreeMap<String, String>,
+    /// ranks that have no GPU
+    pub absent: Vec<Absent>,
     /// what a person should know of it, sentences
     pub told: Vec<String>,
 }
@@ -62,7 +65,9 @@ struct Host<'a> {
 }
 
 /// Bind the ranks that take part, each with what it sees; `gpus` names the GPU of each rank of a host, in their order, or is empty.
-/// Without names each rank gets the first GPU that it sees and no earlier rank of its host has. The refusal says where, and what to do.
+/// Without names each rank gets the first GPU that it sees and no earlier rank of its host has. Who gets none is absent, with the reason:
+/// the others can be measured. Refused are names that do not tell who is meant, and a job of which no rank gets any; the refusal says
+/// where, and what to do.
 pub fn decide(topology: &Topology, seen: &[(usize, Sight)], gpus: &[String], cores: Cores) -> Result<Decided, String> {
     let names = gpus.iter().map(|gpu| gpu.parse::<GpuName>()).collect::<Result<Vec<_>, _>>().map_err(|error| format!("--gpus: {error}"))?;
     let mut decided = Decided::default();
@@ -76,9 +81,14 @@ pub fn decide(topology: &Topology, seen: &[(usize, Sight)], gpus: &[String], cor
             continue;
         }
         let host = Host { name, ranks, sights };
-        let devices = if names.is_empty() { host.in_order()? } else { host.named(&names, &mut decided.told)? };
+        let devices = if names.is_empty() { host.in_order() } else { host.named(&names, &mut decided.told)? };
         host.tell_visible(&mut decided.told);
         cores::place(&host, topology.hardware_of(name), devices, cores, &mut decided);
+    }
+    if decided.bound.is_empty()
+        && let Some(Absent { reason, .. }) = decided.absent.first()
+    {
+        return Err(reason.clone());
     }
     decided.bound.sort_by_key(|bound| bound.rank);
     versions(topology, seen, &mut decided);
@@ -118,13 +128,15 @@ impl Host<'_> {
         Err(format!("host {}: rank {} sees no GPU: {}{visible}; see toposcope doctor there", self.name, self.rank(at), plain(why)))
     }
 
-    fn in_order(&self) -> Result<Vec<CudaDevice>, String> {
-        let mut taken: Vec<CudaDevice> = Vec::new();
+    /// One for each rank, or why it has none.
+    fn in_order(&self) -> Vec<Result<CudaDevice, String>> {
+        let mut taken: Vec<Result<CudaDevice, String>> = Vec::new();
         for at in 0..self.ranks.len() {
-            let free = self.devices(at)?.iter().find(|device| !taken.iter().any(|other| other.is(device)));
-            taken.push(free.ok_or_else(|| self.too_few(at))?.clone());
+            let has = |device: &CudaDevice| taken.iter().flatten().any(|other| other.is(device));
+            let free = self.devices(at).and_then(|devices| devices.iter().find(|device| !has(device)).ok_or_else(|| self.too_few(at)));
+            taken.push(free.cloned());
         }
-        Ok(taken)
+        taken
     }
 
     fn too_few(&self, at: usize) -> String {
@@ -154,7 +166,8 @@ impl Host<'_> {
         self.sights.iter().all(|sight| sight.visible.as_ref() == Some(first)).then(|| plain(first))
     }
 
-    fn named(&self, names: &[GpuName], told: &mut Vec<String>) -> Result<Vec<CudaDevice>, String> {
+    /// The one that is named for each rank, or why it has none; an error where names do not tell who is meant.
+    fn named(&self, names: &[GpuName], told: &mut Vec<String>) -> Result<Vec<Result<CudaDevice, String>>, String> {
         let ranks = self.ranks.len();
         if names.len() < ranks {
             return Err(format!(
@@ -164,10 +177,17 @@ impl Host<'_> {
                 counted(names.len(), "GPU")
             ));
         }
-        let mut devices: Vec<CudaDevice> = Vec::new();
+        let mut devices: Vec<Result<CudaDevice, String>> = Vec::new();
         for (at, name) in (0..ranks).zip(names) {
-            let device = self.find(at, name)?;
-            if let Some(other) = devices.iter().position(|known| known.is(device)).filter(|&other| names[other] != *name) {
+            let device = match self.find(at, name)? {
+                Ok(device) => device,
+                Err(why) => {
+                    devices.push(Err(why));
+                    continue;
+                }
+            };
+            let same = |known: &Result<CudaDevice, String>| known.as_ref().is_ok_and(|known| known.is(device));
+            if let Some(other) = devices.iter().position(same).filter(|&other| names[other] != *name) {
                 return Err(format!(
                     "host {}: {} of rank {} and {name} of rank {} (--gpus) are the same {}; name it twice by the same word to share it",
                     self.name,
@@ -177,10 +197,10 @@ impl Host<'_> {
                     plain(&device.told())
                 ));
             }
-            devices.push(device.clone());
+            devices.push(Ok(device.clone()));
         }
         let mut shared: Vec<(&CudaDevice, Vec<usize>)> = Vec::new();
-        for (at, device) in devices.iter().enumerate() {
+        for (at, device) in devices.iter().enumerate().filter_map(|(at, device)| Some((at, device.as_ref().ok()?))) {
             match shared.iter_mut().find(|(known, _)| known.is(device)) {
                 Some((_, ranks)) => ranks.push(self.rank(at)),
                 None => shared.push((device, vec![self.rank(at)])),
@@ -198,19 +218,23 @@ impl Host<'_> {
         Ok(devices)
     }
 
-    fn find(&self, at: usize, name: &GpuName) -> Result<&CudaDevice, String> {
-        let devices = self.devices(at)?;
+    /// The GPU that is meant, or why there is none; an error where two are.
+    fn find(&self, at: usize, name: &GpuName) -> Result<Result<&CudaDevice, String>, String> {
+        let devices = match self.devices(at) {
+            Ok(devices) => devices,
+            Err(why) => return Ok(Err(why)),
+        };
         let mut meant = devices.iter().filter(|device| name.means(device.number, device.uuid.as_deref(), device.address));
         let where_ = || format!("host {}: --gpus gives rank {} the GPU {name}", self.name, self.rank(at));
         match (meant.next(), meant.next()) {
-            (Some(device), None) => Ok(device),
+            (Some(device), None) => Ok(Ok(device)),
             (Some(a), Some(b)) => Err(format!("{}, which {} and {} both are; write more of it", where_(), a.told(), b.told())),
             (None, _) => {
                 let seen: Vec<String> = devices.iter().map(CudaDevice::told).collect();
                 let visible = self.sights[at].visible.as_ref().map_or_else(String::new, |visible| {
                     format!("; CUDA_VISIBLE_DEVICES={} hides others, and numbers count what is left", plain(visible))
                 });
-                Err(format!("{}, but it sees {}{visible}", where_(), plain(&seen.join(", "))))
+                Ok(Err(format!("{}, but it sees {}{visible}", where_(), plain(&seen.join(", ")))))
             }
         }
     }

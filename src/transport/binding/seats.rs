@@ -2,7 +2,7 @@
 
 use super::{Cores, Decided, Sight, decide};
 use crate::topology::{Bound, CudaDevice, Topology};
-use crate::transport::{Setup, TransportError};
+use crate::transport::{Absent, Setup, TransportError};
 
 /// Who is bound to what, as rank 0 keeps it for its engine.
 #[derive(Debug, Default)]
@@ -11,6 +11,8 @@ pub struct Seats {
     home: Vec<Bound>,
     /// as they are bound to GPUs; empty while they are not
     now: Vec<Bound>,
+    /// those that were to be bound and have no GPU
+    absent: Vec<Absent>,
 }
 
 impl Seats {
@@ -34,12 +36,14 @@ impl Seats {
         self.home.extend(decided.bound.iter().filter_map(place));
         topology.bind(&decided.bound);
         self.now.clone_from(&decided.bound);
+        self.absent.clone_from(&decided.absent);
         Ok(decided)
     }
 
     /// Back to where the ranks were started; who moved is told.
     pub fn leave(&mut self, topology: &mut Topology) -> Decided {
         self.now.clear();
+        self.absent.clear();
         topology.bind(&self.home);
         Decided { bound: self.home.clone(), ..Decided::default() }
     }
@@ -47,6 +51,16 @@ impl Seats {
     /// True while no rank is bound to a GPU.
     pub fn is_free(&self) -> bool {
         self.now.is_empty()
+    }
+
+    /// Ranks that were to be bound and have no GPU.
+    pub fn absent(&self) -> &[Absent] {
+        &self.absent
+    }
+
+    /// True if this is one of those.
+    pub fn is_absent(&self, rank: usize) -> bool {
+        self.absent.iter().any(|absent| absent.rank == rank)
     }
 
     /// The GPU that a rank is bound to.
@@ -63,10 +77,11 @@ impl Seats {
         self.seat(rank).map_or_else(Vec::new, |bound| bound.cores.clone())
     }
 
-    /// What a rank is told: its GPU, and those cores.
+    /// What a rank is told: its GPU, and those cores; of memory of GPUs, to take no part where it has none.
     pub fn setup(&self, rank: usize, setup: &Setup) -> Setup {
         let gpu = self.gpu(rank).cloned().or_else(|| setup.gpu.clone());
-        Setup { gpu, cores: self.cores(rank), ..setup.clone() }
+        let own = Setup { gpu, cores: self.cores(rank), ..setup.clone() };
+        if !setup.memory.is_host() && self.is_absent(rank) { own.idle() } else { own }
     }
 }
 

@@ -67,23 +67,40 @@ fn it_does_not_matter_who_told_first_what_it_sees() {
     assert_eq!(buses(&decided), [3, 1, 2, 3, 1]);
 }
 
+/// Ranks without a GPU, and why.
+fn absent(decided: &Decided) -> Vec<(usize, &str)> {
+    decided.absent.iter().map(|absent| (absent.rank, absent.reason.as_str())).collect()
+}
+
 #[test]
-fn more_ranks_than_gpus_are_refused_with_the_host_and_the_way_out() {
+fn ranks_beyond_the_gpus_of_their_host_are_absent_with_the_host_and_the_way_out() {
     let topology = job(&[("node1", 2), ("node2", 3)]);
     let mut seen = all_see(&topology, &[0, 1]);
-    let refused = decide(&topology, &seen, &[], Cores::Near).unwrap_err();
-    assert_eq!(
-        refused,
-        "host node2: 3 ranks, 2 GPUs; start 2 at most there, or name the GPU of each rank with --gpus (one that is named twice is shared)"
-    );
+    let decided = decide(&topology, &seen, &[], Cores::Near).unwrap();
+    let few =
+        "host node2: 3 ranks, 2 GPUs; start 2 at most there, or name the GPU of each rank with --gpus (one that is named twice is shared)";
+    assert_eq!((buses(&decided), absent(&decided)), (vec![0, 1, 0, 1], vec![(4, few)]));
     for (_, sight) in &mut seen {
         sight.visible = Some("0,1".to_owned());
     }
-    let refused = decide(&topology, &seen, &[], Cores::Near).unwrap_err();
-    assert!(refused.contains("3 ranks, 2 GPUs, with CUDA_VISIBLE_DEVICES=0,1; start 2"), "{refused}");
-    seen[1].1 = Sight { error: "libcuda.so.1 is not there".to_owned(), visible: Some(String::new()), ..Sight::default() };
-    let refused = decide(&topology, &seen, &[], Cores::Near).unwrap_err();
-    assert_eq!(refused, "host node1: rank 1 sees no GPU: libcuda.so.1 is not there (CUDA_VISIBLE_DEVICES=); see toposcope doctor there");
+    let decided = decide(&topology, &seen, &[], Cores::Near).unwrap();
+    assert!(decided.absent[0].reason.contains("3 ranks, 2 GPUs, with CUDA_VISIBLE_DEVICES=0,1; start 2"), "{decided:?}");
+    // The driver of one rank does not start: the next one takes its GPU.
+    seen[2].1 = Sight { error: "libcuda.so.1 is not there".to_owned(), visible: Some(String::new()), ..Sight::default() };
+    let decided = decide(&topology, &seen, &[], Cores::Near).unwrap();
+    let none = "host node2: rank 2 sees no GPU: libcuda.so.1 is not there (CUDA_VISIBLE_DEVICES=); see toposcope doctor there";
+    let ranks: Vec<usize> = decided.bound.iter().map(|bound| bound.rank).collect();
+    assert_eq!((ranks, absent(&decided)), (vec![0, 1, 3, 4], vec![(2, none)]));
+}
+
+#[test]
+fn a_job_of_which_no_rank_has_a_gpu_is_refused() {
+    let topology = job(&[("a", 1), ("b", 1)]);
+    let none = |rank| (rank, Sight { error: "no driver".to_owned(), ..Sight::default() });
+    let refused = decide(&topology, &[none(0), none(1)], &[], Cores::Near).unwrap_err();
+    assert_eq!(refused, "host a: rank 0 sees no GPU: no driver; see toposcope doctor there");
+    let refused = decide(&topology, &all_see(&topology, &[0]), &named(&["7"]), Cores::Near).unwrap_err();
+    assert!(refused.starts_with("host a: --gpus gives rank 0 the GPU 7, but it sees GPU 0"), "{refused}");
 }
 
 #[test]
@@ -100,12 +117,14 @@ fn a_launcher_that_gives_each_rank_its_own_gpu_is_followed_and_told() {
     assert_eq!(decided.told, [told]);
     // Two of them to one GPU, unseen by themselves: both call it 0.
     seen[1].1.devices = vec![device(0, 2)];
-    let refused = decide(&topology, &seen, &[], Cores::Near).unwrap_err();
-    assert!(refused.starts_with("host a: 3 ranks, 2 GPUs;"), "{refused}");
+    let decided = decide(&topology, &seen, &[], Cores::Near).unwrap();
+    assert!(matches!(absent(&decided)[..], [(1, why)] if why.starts_with("host a: 3 ranks, 2 GPUs;")), "{decided:?}");
+    assert_eq!(buses(&decided), [2, 3], "never two on one");
     seen[1].1.devices = vec![device(0, 2)];
     seen[0].1.devices = vec![device(0, 2), device(1, 1)];
-    let refused = decide(&topology, &seen, &[], Cores::Near).unwrap_err();
-    assert!(refused.contains("3 ranks, 3 GPUs, but rank 1 sees only GPU 0 (A, 0000:02:00.0), which other ranks have"), "{refused}");
+    let decided = decide(&topology, &seen, &[], Cores::Near).unwrap();
+    let [(1, why)] = absent(&decided)[..] else { panic!("{decided:?}") };
+    assert!(why.contains("3 ranks, 3 GPUs, but rank 1 sees only GPU 0 (A, 0000:02:00.0), which other ranks have"), "{why}");
 }
 
 #[test]
@@ -117,8 +136,10 @@ fn gpus_are_named_by_number_uuid_or_address_in_the_order_of_a_hosts_ranks() {
     let refused = |gpus: &[&str]| decide(&topology, &seen, &named(gpus), Cores::Near).unwrap_err();
     let few = refused(&["3", "1"]);
     assert_eq!(few, "host a: 3 ranks, but --gpus names 2 GPUs; name one for each rank of a host, in their order");
-    let absent = refused(&["0", "1", "9"]);
-    assert!(absent.starts_with("host a: --gpus gives rank 2 the GPU 9, but it sees GPU 0 (A, 0000:00:00.0), GPU 1"), "{absent}");
+    let decided = decide(&topology, &seen, &named(&["0", "1", "9"]), Cores::Near).unwrap();
+    let [(2, why)] = absent(&decided)[..] else { panic!("{decided:?}") };
+    assert!(why.starts_with("host a: --gpus gives rank 2 the GPU 9, but it sees GPU 0 (A, 0000:00:00.0), GPU 1"), "{why}");
+    assert_eq!(buses(&decided), [0, 1, 0]);
     let both = refused(&["0", "1", "GPU-00"]);
     assert!(both.contains("the GPU GPU-00, which GPU 0 (A, 0000:00:00.0) and GPU 1 (A, 0000:01:00.0) both are"), "{both}");
     assert!(refused(&["0", "1", "x"]).starts_with("--gpus: \"x\" is no GPU"));

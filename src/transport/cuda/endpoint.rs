@@ -20,6 +20,8 @@ pub struct Device<C> {
     pub(super) several: Several,
     /// of a work on GPUs that this rank takes part in
     pub(super) hold: Option<Hold>,
+    /// why this rank moves nothing of a sweep on GPUs, if it does not
+    pub(super) absent: Option<String>,
     /// the other ranks of the probe, until they are told that nothing will come of it
     others: Vec<usize>,
     /// the other ranks of this host that the last preparation on GPUs was made with
@@ -37,6 +39,7 @@ impl<C> Device<C> {
         Self {
             control,
             side: None,
+            absent: None,
             several: Several::default(),
             others: Vec::new(),
             hold: None,
@@ -94,7 +97,7 @@ impl<C: Control> Device<C> {
     #[cold]
     pub(super) fn refused(&mut self, rank: usize) -> Stop {
         self.pass_on(rank);
-        Stop::Failed(format!("rank {rank} cannot take part in it"))
+        Stop::Refused(rank)
     }
 }
 
@@ -123,9 +126,16 @@ impl<C: Control> Endpoint for Device<C> {
 
     fn begin(&mut self, probe: &Probe) -> Result<(), Stop> {
         self.control.begin(probe)?;
+        let rank = self.control.rank();
+        self.others.clear();
+        if self.side.is_some() || self.absent.is_some() {
+            self.others.extend(probe.ranks().into_iter().filter(|&other| other != rank));
+        }
+        if let Some(why) = &self.absent {
+            let stop = Stop::Failed(why.clone());
+            return Err(self.refuse(stop));
+        }
         let Some(side) = &mut self.side else { return Ok(()) };
-        self.others = probe.ranks();
-        self.others.retain(|&other| other != side.rank);
         let flows = probe.flows();
         let ready = match side.refusal(&flows) {
             Some(why) => Err(Stop::Failed(why)),
@@ -231,6 +241,14 @@ impl<C: Control> Endpoint for Device<C> {
 
     fn ways(&mut self, probe: &Probe) -> Vec<crate::transport::Way> {
         self.joint_ways(probe)
+    }
+
+    fn give_up(&mut self) {
+        self.pass_on(self.control.rank());
+    }
+
+    fn parted(&self) -> bool {
+        self.side.as_ref().is_some_and(|side| side.joint.is_given_up())
     }
 
     fn end(&mut self) -> Result<(), Stop> {

@@ -87,6 +87,7 @@ impl Groups {
             let why = match stop {
                 Stop::Deadline => format!("it took more than {} s", MEET.as_secs()),
                 Stop::Failed(why) => why,
+                Stop::Refused(other) => format!("rank {other} gave up"),
             };
             format!("NCCL could not connect rank {} with those of its flows: {why}{left}", part.rank)
         })

@@ -115,6 +115,7 @@ impl Hold {
         let reason = match stop {
             Stop::Deadline => format!("{}: copying its content did not end within {} s", self.gpu.name(), SERVICE.as_secs()),
             Stop::Failed(reason) => reason,
+            Stop::Refused(other) => format!("rank {other} gave up"),
         };
         TransportError::Unready { rank, reason }
     }
@@ -200,7 +201,7 @@ impl Hold {
             self.note(read.unwrap_or(Ok(())));
             self.settle(Instant::now() + SERVICE).map_err(|stop| match stop {
                 Stop::Deadline => Stop::Failed(format!("{}: reading back what has arrived did not end", self.gpu.name())),
-                failed @ Stop::Failed(_) => failed,
+                other => other,
             })?;
             piece.copy_from_slice(&self.bounce.bytes()[..piece.len()]);
         }

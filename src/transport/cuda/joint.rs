@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use super::Control;
 use super::driver::{Buffer, Gate, Gpu};
 use super::endpoint::Device;
+use super::meet;
 use super::nccl::{self, Communicator, Memory, Message, Put};
 use super::side::{Side, Way};
 use super::word::Word;
@@ -70,6 +71,11 @@ impl Joint {
         self.memory.into_iter().for_each(std::mem::forget);
     }
 
+    /// True if its communicator was given up.
+    pub(super) const fn is_given_up(&self) -> bool {
+        self.given_up.is_some()
+    }
+
     /// Why nothing can be moved any more.
     pub(super) fn refusal(&self, ranks: &[usize]) -> Option<String> {
         let Some(comm) = &self.comm else {
@@ -79,14 +85,15 @@ impl Joint {
         outside.map(|rank| format!("rank {rank} is not in NCCL's communicator any more"))
     }
 
-    /// Meet the other ranks, and register what puts need; collective.
-    fn meet(&mut self, setup: &Setup, rank: usize) -> Result<(), String> {
+    /// Meet the other ranks of `group`, and register what puts need; collective.
+    fn meet(&mut self, setup: &Setup, group: &[usize], rank: usize) -> Result<(), String> {
         let api = nccl::api().map_err(|missing| missing.to_string())?;
-        let mut comm = Communicator::join(api, &setup.nccl, &setup.group, rank, MEET)?;
+        let mut comm = Communicator::join(api, &setup.nccl, group, rank, MEET)?;
         if let [(from, _), (into, _)] = &self.memory[..] {
             comm.register(from, into, Instant::now() + MEET).map_err(|stop| match stop {
                 Stop::Deadline => format!("registering memory for puts took more than {} s", MEET.as_secs()),
                 Stop::Failed(why) => why,
+                Stop::Refused(other) => format!("rank {other} gave up"),
             })?;
         }
         self.comm = Some(comm);
@@ -212,6 +219,7 @@ impl Side {
         let what = match stop {
             Stop::Deadline => "did not end in time".to_owned(),
             Stop::Failed(why) => format!("failed: {why}"),
+            Stop::Refused(other) => format!("were given up by rank {other}"),
         };
         let left = comm.abort();
         self.joint.hangs |= left.is_some();
@@ -247,7 +255,7 @@ impl<C: Control> Device<C> {
         self.side.as_ref().is_some_and(|side| side.way == Way::Joint)
     }
 
-    /// All ranks of the sweep's group are here, or it is known that they are not: then nobody waits for them in a communicator.
+    /// Those ranks of the sweep's group that are here meet in a communicator; for the others nobody waits there.
     pub(super) fn assemble(&mut self, setup: &Setup) -> Result<(), TransportError> {
         if !matches!(setup.mover, MoverKind::Nccl | MoverKind::NcclPut) {
             return Ok(());
@@ -255,29 +263,36 @@ impl<C: Control> Device<C> {
         // Of ranks that take no part, too: their words go by the same count.
         self.meet();
         let rank = self.control.rank();
-        let all = self.all_here(&setup.group, self.side.as_ref().is_some_and(|side| side.way == Way::Joint));
+        let here = self.who_is_here(&setup.group, self.side.as_ref().is_some_and(|side| side.way == Way::Joint));
         // Those that are missing say why.
-        let Some(side) = self.side.as_mut().filter(|_| all) else { return Ok(()) };
+        let Some(side) = self.side.as_mut().filter(|_| here.contains(&rank)) else { return Ok(()) };
         let unready = |reason| TransportError::Unready { rank, reason };
         side.gpu.enter().map_err(|error| unready(error.to_string()))?;
-        side.joint.meet(setup, rank).map_err(unready)
+        side.joint.meet(setup, &here, rank).map_err(unready)
     }
 
     /// True if all ranks of a group are here, as this one is or is not; false for one that is not in it. Collective in it.
     pub(super) fn all_here(&mut self, group: &[usize], here: bool) -> bool {
-        let (rank, here) = (self.control.rank(), u64::from(here));
-        let Some(&first) = group.first().filter(|_| group.contains(&rank)) else { return false };
-        if rank == first {
+        !group.is_empty() && self.who_is_here(group, here) == group
+    }
+
+    /// The ranks of a group that are here, as this one is or is not, in its order; none for one that is not in it. Collective in it.
+    fn who_is_here(&mut self, group: &[usize], here: bool) -> Vec<usize> {
+        let (rank, own) = (self.control.rank(), u64::from(here));
+        let Some(&first) = group.first().filter(|_| group.contains(&rank)) else { return Vec::new() };
+        let flags = if rank == first {
             let others: Vec<usize> = group.iter().copied().filter(|&other| other != rank).collect();
-            let said = self.exchange(&others, |_| vec![here]);
-            let missing = others.iter().find(|&other| said.get(other).is_none_or(|words| words.first() != Some(&1)));
-            let verdict = missing.map_or(here, |_| 0);
-            self.exchange(&others, |_| vec![verdict]);
-            return verdict == 1;
-        }
-        let _ = self.exchange(&[first], |_| vec![here]);
-        let said = self.exchange(&[first], |_| vec![here]);
-        said.get(&first).and_then(|words| words.first()) == Some(&1)
+            let said = self.exchange(&others, |_| vec![own]);
+            let is_here = |member: &usize| if *member == rank { here } else { said.get(member).is_some_and(|words| words[..] == [1]) };
+            let flags = meet::flags(group.iter().map(is_here));
+            self.exchange(&others, |_| flags.clone());
+            flags
+        } else {
+            let _ = self.exchange(&[first], |_| vec![own]);
+            let mut said = self.exchange(&[first], |_| vec![own]);
+            said.remove(&first).unwrap_or_default()
+        };
+        group.iter().copied().zip(meet::are_set(&flags)).filter_map(|(rank, here)| here.then_some(rank)).collect()
     }
 
     /// Connect the pairs of a probe that this rank is one of and that have not met before.

@@ -13,6 +13,10 @@ use crate::sweep::{Cell, Probe};
 const COME: Duration = Duration::from_secs(60);
 /// Bytes of a handle in a word.
 const PIECE: usize = 7;
+/// Flags in a word.
+const FLAGS: usize = 56;
+/// Words that a rank tells another at a time, at most.
+const MOST_WORDS: u64 = 1 << 16;
 
 /// What each rank of the host has said; one that did not come is missing.
 pub(super) type Said = BTreeMap<usize, Vec<u64>>;
@@ -39,7 +43,7 @@ impl<C: Control> Device<C> {
         let mut said = Said::new();
         for &mate in mates {
             let mut hear = || self.control.await_notice(mate, deadline);
-            let words = hear().and_then(|count| (0..count.min(64)).map(|_| hear()).collect());
+            let words = hear().and_then(|count| (0..count.min(MOST_WORDS)).map(|_| hear()).collect());
             if let Ok(words) = words {
                 said.insert(mate, words);
             }
@@ -61,9 +65,30 @@ pub(super) fn handle(words: &[u64]) -> Option<Handle> {
     bytes.try_into().ok().map(Handle)
 }
 
+/// Yes or no of many, as words.
+pub(super) fn flags(all: impl Iterator<Item = bool>) -> Vec<u64> {
+    let all: Vec<bool> = all.collect();
+    let word = |piece: &[bool]| piece.iter().rev().fold(0, |word, &flag| word << 1 | u64::from(flag));
+    all.chunks(FLAGS).map(word).collect()
+}
+
+/// And back; of as many as there were, and some more that are not set.
+pub(super) fn are_set(words: &[u64]) -> impl Iterator<Item = bool> {
+    words.iter().flat_map(|&word| (0..FLAGS).map(move |at| word >> at & 1 == 1))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_flags_go_through_words() {
+        let all: Vec<bool> = (0..130).map(|at| at % 3 == 1).collect();
+        let words = flags(all.iter().copied());
+        assert!(words.len() == 3 && words.iter().all(|&word| word < 1 << FLAGS));
+        assert_eq!(are_set(&words).take(130).collect::<Vec<_>>(), all);
+        assert!(!are_set(&words).skip(130).any(|set| set) && are_set(&[]).next().is_none());
+    }
 
     #[test]
     fn a_handle_goes_through_words() {

@@ -39,6 +39,7 @@ impl<C: Control> Device<C> {
             met.retain(|&mate| setup.nodes.get(mate) != Some(&Setup::LOST));
         }
         self.leave();
+        self.absent = None;
         if setup.memory == Memory::Host {
             return self.control.prepare(setup);
         }
@@ -57,6 +58,9 @@ impl<C: Control> Device<C> {
             Err(error) => (None, Some(error)),
         };
         self.side = side;
+        if self.side.is_none() {
+            self.absent = Some(refused.as_ref().map_or_else(|| "it takes no part in this sweep".to_owned(), TransportError::reason));
+        }
         self.meet();
         self.offer(&mates);
         self.met = Some(mates);
@@ -161,7 +165,8 @@ impl<C: Control> Device<C> {
         self.meet();
         let mut word = DONE;
         if let Some(side) = &mut self.side {
-            if side.gpu.disturbed() {
+            // Of a GPU with an error that stays, nothing can be let go of either.
+            if side.gpu.disturbed() || side.gpu.health().is_err() {
                 word = DOUBTFUL;
             }
             side.reached.clear();

@@ -22,10 +22,13 @@ use raw::Comm;
 
 pub use worker::{Left, Worker};
 
+use super::absent::absent;
 use super::assembly::Assembly;
 use super::binding::{self, Cores, Decided, Seats, Watch};
 use super::work::{Carry, Gathering, Work};
-use super::{Agent, Collector, End, Endpoint as _, Engine, Order, Report, Setup, ToAgent, ToRoot, TransportError, Unready, libraries};
+use super::{
+    Absent, Agent, Collector, End, Endpoint as _, Engine, Order, Report, Setup, ToAgent, ToRoot, TransportError, Unready, libraries,
+};
 use crate::discover::{Machine, allowed_cores};
 use crate::sample::{EngineKind, Memory, MoverKind};
 use crate::topology::{GpuState, Placement, Topology};
@@ -228,10 +231,9 @@ impl Mpi {
         }
     }
 
-    /// Wait until all have prepared what they were told to, of so many bytes; `own` is rank 0's reason why not.
-    fn all_ready(&mut self, own: Option<Unready>, mut waiting: Vec<usize>, bytes: impl Fn(usize) -> u64) -> Result<(), TransportError> {
-        let refuse = |rank, unready: Unready| unready.of(rank, bytes(rank));
-        let mut refused = own.map(|unready| refuse(0, unready));
+    /// Wait until all have prepared what they were told to; `own` is rank 0's reason why not. Those that are not ready.
+    fn all_ready(&mut self, own: Option<Unready>, mut waiting: Vec<usize>) -> Result<Vec<(usize, Unready)>, TransportError> {
+        let mut unready: Vec<(usize, Unready)> = own.map(|own| (0, own)).into_iter().collect();
         let deadline = Instant::now() + ANSWER;
         let mut nap = Nap::new();
         while !waiting.is_empty() {
@@ -243,9 +245,7 @@ impl Mpi {
                 match message {
                     ToRoot::Ready { rank, error } => {
                         waiting.retain(|&other| other != rank);
-                        if let Some(unready) = error {
-                            refused.get_or_insert_with(|| refuse(rank, unready));
-                        }
+                        unready.extend(error.map(|error| (rank, error)));
                     }
                     ToRoot::Log { rank, lines } => self.early.extend(lines.into_iter().map(|line| Report::Log { rank, line })),
                     _ => {}
@@ -253,7 +253,7 @@ impl Mpi {
             }
             nap.sleep(Duration::MAX);
         }
-        refused.map_or(Ok(()), Err)
+        Ok(unready)
     }
 
     fn takes_part(&self, rank: usize) -> bool {
@@ -311,8 +311,13 @@ impl Mpi {
         all.into_iter().filter(|rank| !self.lost.contains(rank)).collect()
     }
 
+    /// Those of them that have what it takes.
+    fn able(&self) -> Vec<usize> {
+        self.measured().into_iter().filter(|&rank| !self.seats.is_absent(rank)).collect()
+    }
+
     /// Have every rank that answers prepare.
-    fn set_up(&mut self, setup: &Setup) -> Result<(), TransportError> {
+    fn set_up(&mut self, setup: &Setup) -> Result<Vec<Absent>, TransportError> {
         // Nobody asks for them where all memory is the hosts' and nobody is lost; they go to every rank.
         let needed = !setup.memory.is_host() || !self.lost.is_empty();
         let mut nodes = if needed { self.topology.node_of() } else { Vec::new() };
@@ -326,7 +331,11 @@ impl Mpi {
         let own = self.setup_of(0, setup);
         let refused = self.agent.prepare(&own);
         self.tell_own();
-        self.all_ready(refused, waiting, |_| setup.memory())
+        let unready = self.all_ready(refused, waiting)?;
+        if setup.memory.is_host() {
+            return unready.into_iter().next().map_or(Ok(Vec::new()), |(rank, why)| Err(why.of(rank, setup.memory())));
+        }
+        absent(self.seats.absent(), unready, &self.measured(), setup.memory())
     }
 
     /// Lines of rank 0's own.
@@ -407,14 +416,14 @@ impl Engine for Mpi {
         states
     }
 
-    fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError> {
+    fn prepare(&mut self, setup: &Setup) -> Result<Vec<Absent>, TransportError> {
         if !setup.memory.is_host() && self.seats.is_free() {
             self.bind(setup.memory, &setup.gpus)?;
         }
         if let (MoverKind::MpiPut, Some(&rank)) = (setup.mover, self.lost.first()) {
             return Err(TransportError::Lost { what: "mpi_put", rank });
         }
-        let setup = self.assembly.call(setup, self.measured())?;
+        let setup = self.assembly.call(setup, self.able())?;
         self.set_up(&setup)
     }
 
@@ -436,7 +445,8 @@ impl Engine for Mpi {
         }
         let refused = self.agent.load(work.part(0, &nodes, &self.seats), mover);
         self.tell_own();
-        let ready = self.all_ready(refused, waiting, |rank| work.parts[rank].memory);
+        let refused = self.all_ready(refused, waiting)?.into_iter().next();
+        let ready = refused.map_or(Ok(()), |(rank, why)| Err(why.of(rank, work.parts[rank].memory)));
         self.work = Some(work);
         ready
     }
@@ -453,7 +463,7 @@ impl Engine for Mpi {
     }
 
     fn start(&mut self, round: &[Order]) -> Result<(), TransportError> {
-        if let Some((setup, why)) = self.assembly.again(self.measured())? {
+        if let Some((setup, why)) = self.assembly.again(self.able())? {
             self.early.push(Report::Log { rank: 0, line: format!("the ranks meet in a new communicator of NCCL: {why}") });
             self.set_up(&setup).map_err(|error| self.assembly.end(&error))?;
         }

@@ -14,10 +14,11 @@ use std::time::{Duration, Instant};
 
 use endpoint::{Shared, ThreadEndpoint};
 
+use super::absent::absent;
 use super::assembly::Assembly;
 use super::binding::{self, Cores, Decided, Seats, Watch};
 use super::work::{Carry, Gathering, Work};
-use super::{Agent, Collector, Endpoint as _, Engine, Order, Report, Setup, ToAgent, ToRoot, TransportError, libraries};
+use super::{Absent, Agent, Collector, Endpoint as _, Engine, Order, Report, Setup, ToAgent, ToRoot, TransportError, Unready, libraries};
 use crate::discover::{Machine, allowed_cores};
 use crate::sample::{EngineKind, Memory, MoverKind};
 use crate::topology::{GpuState, Topology};
@@ -88,19 +89,17 @@ impl Threads {
         Ok(engine)
     }
 
-    /// Wait until all have prepared what they were told to, of so many bytes.
-    fn all_ready(&mut self, bytes: impl Fn(usize) -> u64) -> Result<(), TransportError> {
+    /// Wait until all have prepared what they were told to; those that are not ready.
+    fn all_ready(&mut self) -> Result<Vec<(usize, Unready)>, TransportError> {
         let world = self.to_agents.len();
         let deadline = Instant::now() + PREPARE;
         let mut ready = 0;
-        let mut refused = None;
+        let mut unready = Vec::new();
         while ready < world {
             match self.from_agents.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(ToRoot::Ready { rank, error }) => {
                     ready += 1;
-                    if let Some(reason) = error {
-                        refused.get_or_insert_with(|| reason.of(rank, bytes(rank)));
-                    }
+                    unready.extend(error.map(|error| (rank, error)));
                 }
                 Ok(other) => self.early.push(other),
                 Err(_) => {
@@ -108,7 +107,7 @@ impl Threads {
                 }
             }
         }
-        refused.map_or(Ok(()), Err)
+        Ok(unready)
     }
 
     /// Ranks that are measured.
@@ -116,8 +115,13 @@ impl Threads {
         if self.only.is_empty() { (0..self.to_agents.len()).collect() } else { self.only.clone() }
     }
 
+    /// Ranks that are measured and have what it takes.
+    fn able(&self) -> Vec<usize> {
+        self.measured().into_iter().filter(|&rank| !self.seats.is_absent(rank)).collect()
+    }
+
     /// Have every rank prepare.
-    fn set_up(&mut self, setup: &Setup) -> Result<(), TransportError> {
+    fn set_up(&mut self, setup: &Setup) -> Result<Vec<Absent>, TransportError> {
         let world = self.to_agents.len();
         let setup = &Setup { nodes: vec![0; world], ..setup.clone() };
         for rank in 0..world {
@@ -125,7 +129,11 @@ impl Threads {
             let setup = self.seats.setup(rank, setup);
             self.tell(rank, ToAgent::Setup(if idle { setup.idle() } else { setup }))?;
         }
-        self.all_ready(|_| setup.memory())
+        let unready = self.all_ready()?;
+        if setup.memory.is_host() {
+            return unready.into_iter().next().map_or(Ok(Vec::new()), |(rank, why)| Err(why.of(rank, setup.memory())));
+        }
+        absent(self.seats.absent(), unready, &self.measured(), setup.memory())
     }
 
     fn tell(&self, rank: usize, message: ToAgent) -> Result<(), TransportError> {
@@ -216,16 +224,16 @@ impl Engine for Threads {
         ranks.iter().filter_map(|&rank| Some((rank, watch.look(seats.gpu(rank)?)?))).collect()
     }
 
-    fn prepare(&mut self, setup: &Setup) -> Result<(), TransportError> {
+    fn prepare(&mut self, setup: &Setup) -> Result<Vec<Absent>, TransportError> {
         if !setup.memory.is_host() && self.seats.is_free() {
             self.bind(setup.memory, &setup.gpus)?;
         }
-        let setup = self.assembly.call(setup, self.measured())?;
+        let setup = self.assembly.call(setup, self.able())?;
         self.set_up(&setup)
     }
 
     fn start(&mut self, round: &[Order]) -> Result<(), TransportError> {
-        if let Some((setup, why)) = self.assembly.again(self.measured())? {
+        if let Some((setup, why)) = self.assembly.again(self.able())? {
             let line = format!("the ranks meet in a new communicator of NCCL: {why}");
             self.early.push(ToRoot::Log { rank: 0, lines: vec![line] });
             self.set_up(&setup).map_err(|error| self.assembly.end(&error))?;
@@ -251,7 +259,8 @@ impl Engine for Threads {
         for rank in 0..self.to_agents.len() {
             self.tell(rank, ToAgent::Part { part: Box::new(work.part(rank, &nodes, &self.seats)), mover })?;
         }
-        let ready = self.all_ready(|rank| work.parts.get(rank).map_or(0, |part| part.memory));
+        let refused = self.all_ready()?.into_iter().next();
+        let ready = refused.map_or(Ok(()), |(rank, why)| Err(why.of(rank, work.parts.get(rank).map_or(0, |part| part.memory))));
         self.work = Some(work);
         ready
     }

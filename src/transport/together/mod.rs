@@ -25,7 +25,7 @@ use start::{Word, nanoseconds};
 
 use super::endpoint::{News, Stop, Together, Window};
 use super::rest::Rest;
-use super::timed::{Outcome, Slots, answer_round_trips, half_round_trip, pings, untimed};
+use super::timed::{Outcome, Slots, answer_round_trips, half_round_trip, pings, told_of, untimed};
 use super::{Flow, Order};
 use crate::sample::Pattern;
 use crate::sweep::{Buffers, Probe, Target};
@@ -38,7 +38,10 @@ pub(super) fn run(endpoint: &mut impl Together, order: &Order, buffers: Buffers,
     let slots = Slots::new(order, endpoint.arena(), buffers);
     let halves = match round_trips(endpoint, &flows, pings(order), deadline) {
         Ok(halves) => halves,
-        Err((stop, with)) => return Outcome { stop: Some(stop), missing: format!("rank {with}"), ..outcome },
+        Err((stop, with)) => {
+            told_of(endpoint, &stop);
+            return Outcome { stop: Some(stop), missing: format!("rank {with}"), ..outcome };
+        }
     };
     let mut part = Part::new(endpoint, order, &flows, &halves, slots, deadline);
     outcome.repeats.reserve((order.warmup as usize + order.probe.repeats as usize) * part.sends.len());
@@ -46,6 +49,8 @@ pub(super) fn run(endpoint: &mut impl Together, order: &Order, buffers: Buffers,
     let ran = part.endpoint.join(&flows, slots.window()).and_then(|()| part.measure(&mut outcome));
     if let Err(stop) = ran {
         outcome.missing = part.missing();
+        // Before this rank waits for what it has under way itself.
+        told_of(part.endpoint, &stop);
         outcome.stop = Some(stop);
     }
     part.endpoint.part(deadline);

@@ -35,6 +35,7 @@ pub(crate) fn run(endpoint: &mut impl Carrier, part: &Part, order: &Carry) -> Ca
                 running.missing()
             )),
             Stop::Failed(why) => End::Waived(format!("rank {rank}: {why}")),
+            Stop::Refused(other) => End::Waived(format!("rank {rank}: rank {other} gave up")),
         };
     }
     let deadline = running.deadline;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use toposcope::sample::{MoverKind, Pattern};
 use toposcope::transport::{End, Engine};
 
-use super::memory::{bytes_of, child, end_of, left_behind, on_gpus, probe, tell_moved};
+use super::memory::{bytes_of, child, end_of, on_gpus, probe, tell_moved};
 use super::stand_in::Told;
 use crate::engine::measured;
 use crate::engine::probes::pair;
@@ -140,5 +140,5 @@ fn memory_of_the_host_that_a_hung_copy_may_still_write_is_not_used_again() {
         let who = if engine == "threads" { "" } else { "\nranks = \"1\"" };
         format!("[[cuda.fail]]\ncall = \"cuMemcpyDtoHAsync_v2\"\nerror = \"hang\"\ntimes = 1{who}")
     };
-    everywhere("hung", also, |engine, told, _| assert_eq!(left_behind(&told), [""; 0], "{engine}"));
+    everywhere("hung", also, |engine, told, _| assert_eq!(told.violations, [""; 0], "{engine}"));
 }

@@ -6,10 +6,12 @@
 mod binding;
 mod cases;
 mod driver;
+#[cfg(feature = "mpi")]
+mod failures;
 mod host;
 mod memory;
 mod nccl;
 mod ranks;
 mod scenarios;
-mod scripts;
 pub mod stand_in;
+mod whole;

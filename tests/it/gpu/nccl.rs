@@ -107,7 +107,7 @@ fn child(engine: &str, name: &str, also: &str, libraries: Option<&Path>) -> Opti
     assert!(said.contains(&format!("{name} ended well")), "{said}");
     drop(run.end(Duration::from_secs(20)));
     let cuda = super::stand_in::told(&report, "cuda");
-    assert_eq!(besides_leaks(&cuda), [""; 0]);
+    assert_eq!(cuda.violations, [""; 0]);
     Some(super::stand_in::told(&report, "nccl"))
 }
 

@@ -82,9 +82,17 @@ pub struct Told {
     /// by where from and where to, such as `gpu0->gpu1` or `gpu0->host`
     pub moved: BTreeMap<String, Tally>,
     pub violations: Vec<String>,
+    /// what was left to the end of the processes, in contexts that were left, too: for good reason where something was given up alone
+    pub kept: Vec<String>,
 }
 
 impl Told {
+    /// Nothing was wrong, and all was given back.
+    #[track_caller]
+    pub fn clean(&self) {
+        assert_eq!((&self.violations[..], &self.kept[..]), (&[][..], &[][..]));
+    }
+
     /// How often a function was called.
     pub fn calls(&self, function: &str) -> u64 {
         self.calls.get(function).map_or(0, |tally| tally.count)
@@ -103,6 +111,10 @@ pub fn told(report: &Path, library: &str) -> Told {
         for line in fs::read_to_string(path).unwrap().lines() {
             if let Some(violation) = line.strip_prefix("violation: ") {
                 told.violations.push(violation.to_owned());
+                continue;
+            }
+            if let Some(kept) = line.strip_prefix("kept: ") {
+                told.kept.push(kept.to_owned());
                 continue;
             }
             let words: Vec<&str> = line.split_whitespace().collect();

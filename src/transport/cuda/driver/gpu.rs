@@ -1,4 +1,5 @@
 use std::ffi::{CStr, c_char, c_int};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cudarc::driver::sys::{CUcontext, CUdevice, CUstream, CUuuid};
@@ -114,6 +115,8 @@ pub struct Gpu {
     stream: CUstream,
     /// streams that were given up, still pending as far as is known
     stale: Mutex<Vec<CUstream>>,
+    /// something in its context stays until the process ends
+    stays: AtomicBool,
 }
 
 // SAFETY: contexts and streams may be used by any thread that has made the context current, which every call here does first.
@@ -129,7 +132,8 @@ impl Gpu {
         let mut context: CUcontext = std::ptr::null_mut();
         // SAFETY: writes one pointer.
         api.checked("cuDevicePrimaryCtxRetain", unsafe { (api.retain)(&raw mut context, device) })?;
-        let mut gpu = Self { api, about, device, context, stream: std::ptr::null_mut(), stale: Mutex::default() };
+        let mut gpu =
+            Self { api, about, device, context, stream: std::ptr::null_mut(), stale: Mutex::default(), stays: AtomicBool::new(false) };
         gpu.enter()?;
         gpu.stream = Stream::create(api)?;
         Ok(Arc::new(gpu))
@@ -212,6 +216,11 @@ impl Gpu {
         self.stale.lock().unwrap_or_else(PoisonError::into_inner).push(stream);
     }
 
+    /// Keep its context until the process ends, whoever lets go of it: something in it may still be used.
+    pub(super) fn stay(&self) {
+        self.stays.store(true, Ordering::Release);
+    }
+
     /// True while work that was given up may still be under way.
     pub fn disturbed(&self) -> bool {
         let mut stale = self.stale.lock().unwrap_or_else(PoisonError::into_inner);
@@ -242,8 +251,8 @@ impl Gpu {
 
 impl Drop for Gpu {
     fn drop(&mut self) {
-        // Destroying a context waits for its work: of a GPU that hangs for ever.
-        if self.disturbed() {
+        // Destroying a context waits for its work: of a GPU that hangs for ever. And all that lies in it goes with it.
+        if self.disturbed() || self.stays.load(Ordering::Acquire) {
             return;
         }
         // SAFETY: the stream is this GPU's own, and was retained with its context once.

@@ -100,16 +100,21 @@ impl Buffer {
 }
 
 impl Buffer {
-    /// Never give it back: others may still use it.
+    /// Never give it back, nor its context, with which it would go: others may still use it. Both end with the process.
     pub fn leak(mut self) {
+        self.gpu.stay();
         self.start = 0;
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
+        if self.start == 0 {
+            return;
+        }
         // Freeing and unmapping wait for the GPU's work: for ever where it hangs.
-        if self.start == 0 || self.gpu.disturbed() || self.gpu.enter().is_err() {
+        if self.gpu.disturbed() || self.gpu.enter().is_err() {
+            self.gpu.stay();
             return;
         }
         // SAFETY: allocated, or mapped, by this buffer, and not used by any work that is under way.
@@ -187,11 +192,13 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        if !self.gpu.disturbed() && self.gpu.enter().is_ok() {
-            // SAFETY: allocated by this, and not used by any work that is under way.
-            unsafe {
-                (self.gpu.api.host_free)(self.start.cast());
-            }
+        if self.gpu.disturbed() || self.gpu.enter().is_err() {
+            self.gpu.stay();
+            return;
+        }
+        // SAFETY: allocated by this, and not used by any work that is under way.
+        unsafe {
+            (self.gpu.api.host_free)(self.start.cast());
         }
     }
 }

@@ -91,6 +91,7 @@ impl Communicator {
                         format!("not all of the {} ranks of NCCL's communicator came within {} s", group.len(), within.as_secs_f64())
                     }
                     Stop::Failed(reason) => reason,
+                    Stop::Refused(other) => format!("rank {other} gave up"),
                 };
                 Err(left.map_or(why.clone(), |left| format!("{why}; {left}")))
             }
