@@ -352,7 +352,7 @@ mod tests {
     fn wrong_words_are_named_with_what_was_expected() {
         let with = SweepArgs::default;
         let cases = [
-            (SweepArgs { patterns: Some("pear".into()), ..with() }, "\"pear\" is not one of local, peer"),
+            (SweepArgs { patterns: Some("pear".into()), ..with() }, "\"pear\" is not one of local, host_to_device, device_to_host, peer"),
             (SweepArgs { sizes: Some("4q".into()), ..with() }, "--sizes"),
             (
                 SweepArgs { mover: Some("ncll".into()), ..with() },
