@@ -101,7 +101,7 @@ impl Pass {
         let mut load = knowledge.begin();
         let mut round = Vec::new();
         let mut full = false;
-        let (crosses, mut crossed) = (queue.crosses, HashSet::new());
+        let (crosses, mut hosts) = (queue.crosses, HashSet::new());
         queue.window.retain(|&item| {
             if full {
                 return true;
@@ -112,11 +112,11 @@ impl Pass {
             }
             let both = [(from, to), (to, from)];
             let flows = if work.pattern(item.target as usize) == Some(Pattern::Duplex) { &both[..] } else { &both[..1] };
-            if (crosses && crossed.contains(&work.host(from))) || !load.add(flows) {
+            if (crosses && hosts.contains(&work.host(from))) || !load.add(flows) {
                 return true;
             }
             if crosses {
-                crossed.insert(work.host(from));
+                hosts.insert(work.host(from));
             }
             self.busy[from] = self.round;
             self.busy[to] = self.round;

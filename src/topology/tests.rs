@@ -205,10 +205,10 @@ fn ranks_reach_each_other_by_their_nearest_ports() {
     assert_eq!(route.expected, router.expected(1, 2));
     // A copy between a GPU and its own node's memory passes what lies above the GPU, and no other node.
     assert!(close(router.host_link(0), FULL.rate() * table.pcie) && close(router.host_link(1), FULL.rate() * table.pcie));
-    let routes = [true, false].map(|into_gpu| router.host_route(&topology, 0, into_gpu));
-    assert_eq!(shown(&routes[0]).last().map(|(name, _)| *name), Some("switch 0000:03:00.0 → GPU 0"));
-    assert_eq!(shown(&routes[1]).first().map(|(name, _)| *name), Some("GPU 0 → switch 0000:03:00.0"));
-    assert!(routes.iter().all(|route| route.hops.iter().all(|hop| hop.kind == HopKind::Pcie)));
+    let ways = [true, false].map(|into_gpu| router.host_route(&topology, 0, into_gpu));
+    assert_eq!(shown(&ways[0]).last().map(|(name, _)| *name), Some("switch 0000:03:00.0 → GPU 0"));
+    assert_eq!(shown(&ways[1]).first().map(|(name, _)| *name), Some("GPU 0 → switch 0000:03:00.0"));
+    assert!(ways.iter().all(|route| route.hops.iter().all(|hop| hop.kind == HopKind::Pcie)));
     assert_eq!((router.host_link(3), router.host_link(4)), (None, None), "a host that told nothing, a rank without a GPU");
     let mut coherent = topology.clone();
     coherent.hardware[0].gpu_links = vec![GpuLink { kind: GpuLinkKind::C2c, end: LinkEnd::Cpu(0), active: true, ..GpuLink::default() }];

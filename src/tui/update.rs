@@ -287,7 +287,7 @@ impl Ui {
                 Field::Start => return self.measure(Action::PauseContinue, facts),
                 Field::Pattern(pattern) if self.form.can(pattern) => self.form.switch(pattern),
                 Field::Pattern(pattern) if pattern.crosses() => {
-                    self.say("between the host's memory and GPUs: choose memory cuda first", true)
+                    self.say("between the host's memory and GPUs: choose memory cuda first", true);
                 }
                 Field::Pattern(_) => self.say("custom runs the transfers of a pattern file, and none is loaded: --pattern-file", true),
                 field if field.is_choice() => self.form.choose(true),

@@ -93,7 +93,9 @@ fn complete(samples: &[Sample]) {
 /// Bytes from GPU to GPU that samples tell of.
 fn bytes(samples: &[Sample]) -> BTreeMap<(usize, usize), u64> {
     let mut sums = BTreeMap::new();
-    samples.iter().for_each(|sample| *sums.entry((sample.from, sample.to)).or_default() += sample.bytes * sample.messages);
+    for sample in &samples {
+        *sums.entry((sample.from, sample.to)).or_default() += sample.bytes * sample.messages;
+    }
     sums
 }
 
