@@ -289,7 +289,7 @@ fn fewer(mut engine: Box<dyn Engine>) {
             let mut order = probe(10 * at + number, order);
             order.timeout = 60.0;
             let (end, _) = end_of(engine.as_mut(), &order);
-            assert!(matches!(&end, End::Waived(why) if why.starts_with("rank 3: ")), "{end:?}");
+            assert!(matches!(&end, End::Waived(why) if why.contains("rank 3")), "{end:?}");
         }
         assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
         measured(engine.as_mut(), &probe(10 * at + 8, duplex(0, 2)));
