@@ -93,7 +93,7 @@ fn complete(samples: &[Sample]) {
 /// Bytes from GPU to GPU that samples tell of.
 fn bytes(samples: &[Sample]) -> BTreeMap<(usize, usize), u64> {
     let mut sums = BTreeMap::new();
-    for sample in &samples {
+    for sample in samples {
         *sums.entry((sample.from, sample.to)).or_default() += sample.bytes * sample.messages;
     }
     sums
