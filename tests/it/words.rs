@@ -113,7 +113,7 @@ fn wrong_words_are_refused_with_what_was_expected() {
         ("--frobnicate", &["--frobnicate", "error:"] as &[&str]),
         ("measure", &["error:", "measure"]),
         ("sweep --sizes 4q", &["--sizes", "4q"]),
-        ("sweep --patterns pear", &["--patterns", "\"pear\" is not one of local, peer"]),
+        ("sweep --patterns pear", &["--patterns", "\"pear\" is not one of local, host_to_device, device_to_host, peer"]),
         ("sweep --ranks 0-3", &["--ranks", "number of threads"]),
         ("sweep --ranks 2 --repeats 0", &["repeats = 0", "at least one"]),
         ("sweep --ranks 2 --timeout soon", &["--timeout", "10s, 500ms or 2m"]),
