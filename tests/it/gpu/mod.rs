@@ -13,5 +13,6 @@ mod memory;
 mod nccl;
 mod ranks;
 mod scenarios;
+mod scripts;
 pub mod stand_in;
 mod whole;
