@@ -20,7 +20,7 @@ struct Machine {
     link: &'static str,
     /// nvbandwidth's figure, GB/s; none: it does not run
     nvbandwidth: Option<&'static str>,
-    /// PyTorch's, GB/s; none: there is no PyTorch
+    /// `PyTorch`'s, GB/s; none: it is not there
     torch: Option<&'static str>,
     /// what goes wrong
     also: &'static str,
@@ -60,7 +60,8 @@ fn made(folder: &Path, machine: &Machine) -> (PathBuf, PathBuf) {
          ID\n{matrix}\nLegend:\n\n  X    = Self\nEND\n;;\n*) echo made up: $* ;;\nesac\n"
     );
     tool(&tools, "nvidia-smi", &smi);
-    let columns: String = (0..machine.gpus).map(|gpu| format!("{gpu:>10}")).collect();
+    let mut columns = String::new();
+    (0..machine.gpus).for_each(|gpu| write!(columns, "{gpu:>10}").unwrap());
     let figures = |figure: &str| vec![format!("{figure:>10}"); machine.gpus].concat();
     let bandwidth = machine.nvbandwidth.map_or_else(
         || "echo no CUDA here >&2\nexit 1\n".to_owned(),
