@@ -181,7 +181,7 @@ pub fn fabric(text: &str) -> Result<Fabric> {
 /// How many threads to start: what `--ranks` says, or one a core; on memory of GPUs one for each that is named, or that there is.
 pub fn threads(args: &SweepArgs, cores: usize) -> Result<usize> {
     let Some(text) = &args.ranks else {
-        let named = || args.buffer.gpus.as_ref().map(|gpus| gpus.split(',').count());
+        let named = || args.buffer.gpus.as_deref().map(|gpus| parse_gpus(gpus).len()).filter(|&gpus| gpus > 0);
         let gpus = || named().or_else(|| cuda_devices().ok().map(|devices| devices.len()));
         let gpus = args.buffer.memory.filter(|memory| !memory.memory().is_host()).and_then(|_| gpus());
         return Ok(gpus.map_or(cores.clamp(2, MOST_THREADS), |gpus| gpus.clamp(1, MOST_THREADS)));
@@ -360,6 +360,7 @@ mod tests {
             ),
             (SweepArgs { mover: Some("nccl".into()), ..with() }, "memory = host: mover nccl moves the memory of GPUs: memory cuda"),
             (SweepArgs { buffer: memory(None, Some("0,1")), ..with() }, "gpus = 0,1: memory cuda"),
+            (SweepArgs { buffer: memory(Some(MemoryArg::Cuda), Some("0,,1")), ..with() }, "\"\" is no GPU: expected CUDA's number"),
             (SweepArgs { buffer: memory(Some(MemoryArg::Cuda), Some("0,one")), ..with() }, "\"one\" is no GPU: expected CUDA's number"),
             (SweepArgs { timeout: Some("soon".into()), ..with() }, "--timeout"),
             (SweepArgs { budget: Some("little".into()), ..with() }, "--budget"),

@@ -13,8 +13,8 @@ use crate::topology::PathClass;
 /// them): what its `fit_links` and policies read.
 ///
 /// One message a sample, seconds each. Warm-ups and what did not complete are left out, as the reference has neither;
-/// `custom` patterns and copies between hosts and GPUs too, which it does not know. Two-way samples are `peer` with `both_ways`; those of a relay are one
-/// process's own time, labelled with where it received from and where it sent to.
+/// `custom` patterns and copies between hosts and GPUs too, which it does not know. Two-way samples are `peer` with `both_ways`;
+/// those of a relay are one process's own time, labelled with where it received from and where it sent to.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DeepSpeed {
     format: u32,

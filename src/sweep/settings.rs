@@ -110,9 +110,10 @@ pub struct SweepSettings {
     pub arena: u64,
 }
 
-/// A list of GPUs as typed: their names between commas.
+/// A list of GPUs as typed: their names between commas; none of nothing. What is between two commas counts, so that what was
+/// forgotten there is refused and moves nobody to another rank's GPU.
 pub fn parse_gpus(text: &str) -> Vec<String> {
-    text.split(',').map(str::trim).filter(|gpu| !gpu.is_empty()).map(str::to_owned).collect()
+    if text.trim().is_empty() { Vec::new() } else { text.split(',').map(|gpu| gpu.trim().to_owned()).collect() }
 }
 
 fn one() -> Vec<usize> {

@@ -14,6 +14,17 @@ pub enum Stop {
     Refused(usize),
 }
 
+impl Stop {
+    /// In words; `late` says what was not done by the deadline.
+    pub fn why(self, late: impl FnOnce() -> String) -> String {
+        match self {
+            Self::Deadline => late(),
+            Self::Failed(why) => why,
+            Self::Refused(other) => format!("rank {other} gave up"),
+        }
+    }
+}
+
 /// Consecutive messages in the arenas: message `i` lies at `offset(i)`, the same on both sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {

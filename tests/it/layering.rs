@@ -136,6 +136,40 @@ fn only_modules_behind_cfg_test_are_tests() {
     assert_eq!(test_modules(&files), found);
 }
 
+/// Sources that no other one declares as its module: nobody compiles them.
+fn orphans(files: &[(String, String)]) -> Vec<&str> {
+    let declared = |path: &str| {
+        let inner = path.strip_suffix("/mod.rs").or_else(|| path.strip_suffix(".rs")).unwrap_or(path);
+        let Some((folder, name)) = inner.rsplit_once('/') else { return false };
+        let parents = ["/mod.rs", "/lib.rs", "/main.rs", ".rs"].map(|end| format!("{folder}{end}"));
+        let line = format!("mod {name};");
+        files.iter().any(|(parent, text)| parents.contains(parent) && text.lines().any(|own| own.trim().ends_with(&line)))
+    };
+    let is_root = |path: &str| ["/lib.rs", "/main.rs"].iter().any(|end| path.ends_with(end));
+    files.iter().map(|(path, _)| path.as_str()).filter(|path| !is_root(path) && !declared(path)).collect()
+}
+
+#[test]
+fn a_file_that_no_module_names_is_an_orphan() {
+    let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
+    let files = [
+        file("tests/it/main.rs", "#[cfg(test)]\nmod gpu;\nmod place;"),
+        file("tests/it/gpu/mod.rs", "pub mod nccl;"),
+        file("tests/it/gpu/nccl.rs", ""),
+        file("tests/it/gpu/scripts.rs", ""),
+        file("tests/it/place.rs", "mod mpi;"),
+        file("tests/it/place/mpi.rs", ""),
+    ];
+    assert_eq!(orphans(&files), ["tests/it/gpu/scripts.rs"]);
+}
+
+#[test]
+fn every_source_is_compiled() {
+    for folder in ["src", "tests", "examples"] {
+        assert_eq!(orphans(&files_below(folder)), [""; 0], "name them with mod, or remove them");
+    }
+}
+
 #[test]
 fn the_house_is_in_order() {
     let files = files_below("src");

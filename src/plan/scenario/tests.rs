@@ -49,8 +49,7 @@ fn every_scenario_is_found_by_its_own_name() {
     assert_eq!(Scenario::named("fan"), None);
 }
 
-/// Rows of the published tables: name, width there, and the pairs that its definition has on 2 x 8 ranks.
-/// Name, width, number of times and pairs.
+/// A row of the published tables: name, width, number of plans, and the pairs that its definition has on 2 x 8 ranks.
 type Row<'a> = (&'a str, usize, usize, Vec<(usize, usize)>);
 
 #[test]

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use super::driver::{Buffer, CudaError, Gpu, Mark, Stream};
 use super::joint::MEET;
-use super::nccl::{self, Communicator, Message};
+use super::nccl::{self, Communicator, Member, Message};
 use crate::transport::rest::Rest;
 use crate::transport::work::{Heard, Part, Role, Share};
 use crate::transport::{Stop, Way};
@@ -23,8 +23,7 @@ const LOOKS: u32 = 256;
 /// What a rank has of NCCL in a work.
 #[derive(Debug)]
 pub(super) struct Groups {
-    /// `None` before the ranks have met, and once it was given up
-    comm: Option<Communicator>,
+    member: Member,
     gpu: Arc<Gpu>,
     stream: Option<Stream>,
     /// behind the group under way
@@ -48,7 +47,6 @@ pub(super) struct Groups {
     heard: VecDeque<Heard>,
     looks: u32,
     failed: bool,
-    hangs: bool,
 }
 
 impl Groups {
@@ -56,7 +54,7 @@ impl Groups {
     pub(super) fn new(gpu: &Arc<Gpu>, part: &Part) -> Result<Self, CudaError> {
         let plan = Plan::of(part);
         Ok(Self {
-            comm: None,
+            member: Member::default(),
             stream: Some(Stream::new(gpu)?),
             mark: Mark::new(gpu)?,
             trial: Buffer::allocate(gpu, plan.pairs.len().max(1))?,
@@ -71,7 +69,6 @@ impl Groups {
             under_way: false,
             looks: 0,
             failed: false,
-            hangs: false,
             gpu: Arc::clone(gpu),
         })
     }
@@ -80,21 +77,17 @@ impl Groups {
     pub(super) fn meet(&mut self, part: &Part) -> Result<(), String> {
         let api = nccl::api().map_err(|missing| missing.to_string())?;
         self.gpu.enter().map_err(|error| error.to_string())?;
-        self.comm = Some(Communicator::join(api, &part.lies.meeting, &part.lies.group, part.rank, MEET)?);
+        self.member.join(Communicator::join(api, &part.lies.meeting, &part.lies.group, part.rank, MEET)?);
         let connected = self.connect(part.rank);
         connected.map_err(|stop| {
             let left = self.give_up();
-            let why = match stop {
-                Stop::Deadline => format!("it took more than {} s", MEET.as_secs()),
-                Stop::Failed(why) => why,
-                Stop::Refused(other) => format!("rank {other} gave up"),
-            };
+            let why = stop.why(|| format!("it took more than {} s", MEET.as_secs()));
             format!("NCCL could not connect rank {} with those of its flows: {why}{left}", part.rank)
         })
     }
 
     fn connect(&mut self, rank: usize) -> Result<(), Stop> {
-        let (Some(comm), Some(stream)) = (&mut self.comm, &self.stream) else { return Ok(()) };
+        let (Some(comm), Some(stream)) = (self.member.comm_mut(), &self.stream) else { return Ok(()) };
         if self.pairs.is_empty() {
             return Ok(());
         }
@@ -156,7 +149,7 @@ impl Groups {
     /// Of the group under way; once it is done, the next step is the current one.
     fn watch(&mut self, part: &Part) -> Result<(), Stop> {
         self.looks = self.looks.wrapping_add(1);
-        if let Some(comm) = self.comm.as_ref().filter(|_| self.looks.is_multiple_of(LOOKS)) {
+        if let Some(comm) = self.member.comm().filter(|_| self.looks.is_multiple_of(LOOKS)) {
             comm.check()?;
         }
         if !self.mark.passed().map_err(|error| tell(&self.gpu, &error))? {
@@ -178,7 +171,7 @@ impl Groups {
     /// Enqueue the current step's group, if all of its messages are there.
     fn enqueue(&mut self, part: &Part, memory: &Buffer, deadline: Instant) -> Result<(), Stop> {
         let Some((_, entries)) = self.steps.get(self.current).filter(|_| self.missing == 0) else { return Ok(()) };
-        let (Some(comm), Some(stream)) = (&mut self.comm, &self.stream) else {
+        let (Some(comm), Some(stream)) = (self.member.comm_mut(), &self.stream) else {
             return Err(Stop::Failed("NCCL's communicator was given up".to_owned()));
         };
         let start = memory.address().0;
@@ -210,7 +203,7 @@ impl Groups {
     /// No more runs. Of a work that did not go through, the communicator is given up with what it has under way.
     pub(super) fn end(&mut self, deadline: Instant) -> Option<String> {
         let through = self.current >= self.steps.len() && !self.under_way && !self.failed;
-        if through || self.comm.is_none() {
+        if through || self.member.comm().is_none() {
             return None;
         }
         if self.under_way && !self.failed {
@@ -225,8 +218,7 @@ impl Groups {
 
     /// End the communicator at once; what could not be ended.
     fn give_up(&mut self) -> String {
-        let left = self.comm.take().and_then(|mut comm| comm.abort());
-        self.hangs |= left.is_some();
+        let left = self.member.abort();
         if let Some(stream) = self.stream.take() {
             stream.give_up();
         }
@@ -236,14 +228,12 @@ impl Groups {
 
     /// The orderly end; collective. What could not be ended, if anything.
     pub(super) fn close(&mut self) -> Option<String> {
-        let left = self.comm.take().and_then(|mut comm| comm.close());
-        self.hangs |= left.is_some();
-        left
+        self.member.close()
     }
 
     /// True if memory must stay, since the library may still use it.
     pub(super) const fn hangs(&self) -> bool {
-        self.hangs
+        self.member.hangs()
     }
 
     /// Never give its memory back.

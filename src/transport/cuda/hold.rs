@@ -112,11 +112,7 @@ impl Hold {
     }
 
     fn unready(&self, rank: usize, stop: Stop) -> TransportError {
-        let reason = match stop {
-            Stop::Deadline => format!("{}: copying its content did not end within {} s", self.gpu.name(), SERVICE.as_secs()),
-            Stop::Failed(reason) => reason,
-            Stop::Refused(other) => format!("rank {other} gave up"),
-        };
+        let reason = stop.why(|| format!("{}: copying its content did not end within {} s", self.gpu.name(), SERVICE.as_secs()));
         TransportError::Unready { rank, reason }
     }
 
@@ -199,10 +195,9 @@ impl Hold {
             let at = from + number * BOUNCE;
             let read = self.own.as_ref().map(|own| own.read(&mut self.bounce, 0, &self.memory, at, piece.len()));
             self.note(read.unwrap_or(Ok(())));
-            self.settle(Instant::now() + SERVICE).map_err(|stop| match stop {
-                Stop::Deadline => Stop::Failed(format!("{}: reading back what has arrived did not end", self.gpu.name())),
-                other => other,
-            })?;
+            let settled = self.settle(Instant::now() + SERVICE);
+            let late = || format!("{}: reading back what has arrived did not end within {} s", self.gpu.name(), SERVICE.as_secs());
+            settled.map_err(|stop| Stop::Failed(stop.why(late)))?;
             piece.copy_from_slice(&self.bounce.bytes()[..piece.len()]);
         }
         Ok(())

@@ -13,7 +13,7 @@ use super::Control;
 use super::driver::{Buffer, Gate, Gpu};
 use super::endpoint::Device;
 use super::meet;
-use super::nccl::{self, Communicator, Memory, Message, Put};
+use super::nccl::{self, Communicator, Member, Memory, Message, Put};
 use super::side::{Side, Way};
 use super::word::Word;
 use crate::sample::MoverKind;
@@ -42,13 +42,10 @@ pub(super) struct Half {
 /// What a rank has of NCCL in a sweep.
 #[derive(Debug, Default)]
 pub(super) struct Joint {
-    /// `None` before the ranks have met, and once it was given up
-    comm: Option<Communicator>,
+    member: Member,
     /// what is registered for puts, kept until no communicator has it; given back before the GPU, with whose context it would go
     memory: Vec<(Memory, Arc<Gpu>)>,
     given_up: Option<String>,
-    /// the library did not return from ending a communicator, and may still use what was registered
-    hangs: bool,
     /// (sender, receiver) that have met before
     connected: BTreeSet<(usize, usize)>,
     looks: u32,
@@ -66,8 +63,8 @@ impl Joint {
     }
 
     /// Never give its memory back.
-    pub(super) fn leak(mut self) {
-        drop(self.comm.take());
+    pub(super) fn leak(self) {
+        drop(self.member);
         self.memory.into_iter().for_each(std::mem::forget);
     }
 
@@ -78,7 +75,7 @@ impl Joint {
 
     /// Why nothing can be moved any more.
     pub(super) fn refusal(&self, ranks: &[usize]) -> Option<String> {
-        let Some(comm) = &self.comm else {
+        let Some(comm) = self.member.comm() else {
             return Some(self.given_up.clone().unwrap_or_else(|| "the ranks have not met in a communicator of NCCL".to_owned()));
         };
         let outside = ranks.iter().find(|rank| !comm.group().contains(rank));
@@ -90,26 +87,21 @@ impl Joint {
         let api = nccl::api().map_err(|missing| missing.to_string())?;
         let mut comm = Communicator::join(api, &setup.nccl, group, rank, MEET)?;
         if let [(from, _), (into, _)] = &self.memory[..] {
-            comm.register(from, into, Instant::now() + MEET).map_err(|stop| match stop {
-                Stop::Deadline => format!("registering memory for puts took more than {} s", MEET.as_secs()),
-                Stop::Failed(why) => why,
-                Stop::Refused(other) => format!("rank {other} gave up"),
-            })?;
+            let late = || format!("registering memory for puts took more than {} s", MEET.as_secs());
+            comm.register(from, into, Instant::now() + MEET).map_err(|stop| stop.why(late))?;
         }
-        self.comm = Some(comm);
+        self.member.join(comm);
         Ok(())
     }
 
     /// The orderly end; collective. What could not be ended, if anything.
     pub(super) fn close(&mut self) -> Option<String> {
-        let left = self.comm.take().and_then(|mut comm| comm.close());
-        self.hangs |= left.is_some();
-        left
+        self.member.close()
     }
 
     /// True if memory must stay, since the library may still use it.
     pub(super) const fn hangs(&self) -> bool {
-        self.hangs
+        self.member.hangs()
     }
 }
 
@@ -136,8 +128,8 @@ impl Side {
         let puts: usize = halves.iter().filter(|half| half.sends).map(|half| half.window.count).sum();
         let waits = self.mover != MoverKind::NcclPut || puts <= MOST_PUTS;
         let mut lane = self.lanes.get_mut(LANE).and_then(Option::take);
-        let mut comm = self.joint.comm.take();
-        let done = match (lane.as_mut(), comm.as_mut()) {
+        let mut member = std::mem::take(&mut self.joint.member);
+        let done = match (lane.as_mut(), member.comm_mut()) {
             (Some(lane), Some(comm)) => {
                 let (outgoing, landing, stride) = (self.outgoing.address().0, self.landing.address().0, self.stride);
                 let mut work = |stream| {
@@ -160,7 +152,7 @@ impl Side {
             (_, None) => Err(Stop::Failed(self.joint.refusal(&[]).unwrap_or_default())),
             (None, _) => Err(Stop::Failed("the GPU has no stream for it".to_owned())),
         };
-        self.joint.comm = comm;
+        self.joint.member = member;
         if let Some(place) = self.lanes.get_mut(LANE) {
             *place = lane;
         }
@@ -170,7 +162,7 @@ impl Side {
     /// An error that NCCL has found by itself; looked for now and then.
     pub(super) fn joint_health(&mut self) -> Result<(), Stop> {
         self.joint.looks = self.joint.looks.wrapping_add(1);
-        match &self.joint.comm {
+        match self.joint.member.comm() {
             Some(comm) if self.joint.looks.is_multiple_of(LOOKS) => comm.check(),
             _ => Ok(()),
         }
@@ -210,7 +202,9 @@ impl Side {
     pub(super) fn abandon(&mut self, halves: &[Half], stop: &Stop) {
         // What waits behind the gate would hold up the end of the communicator.
         self.open(LANE);
-        let Some(mut comm) = self.joint.comm.take() else { return };
+        if self.joint.member.comm().is_none() {
+            return;
+        }
         let pairs: Vec<String> = halves
             .iter()
             .take(4)
@@ -221,9 +215,7 @@ impl Side {
             Stop::Failed(why) => format!("failed: {why}"),
             Stop::Refused(other) => format!("were given up by rank {other}"),
         };
-        let left = comm.abort();
-        self.joint.hangs |= left.is_some();
-        let left = left.map_or_else(String::new, |left| format!(" ({left})"));
+        let left = self.joint.member.abort().map_or_else(String::new, |left| format!(" ({left})"));
         self.joint.given_up = Some(format!("NCCL's communicator was given up after {} {what}{left}", pairs.join(", ")));
         self.joint.connected.clear();
         self.give_up(LANE);

@@ -11,6 +11,7 @@ mod host;
 mod joint;
 mod joint_several;
 mod lane;
+mod loading;
 mod meet;
 pub mod nccl;
 mod prepare;

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use cudarc::driver::sys::{CUDA_MEMCPY2D, CUcontext, CUdevice, CUdeviceptr, CUevent, CUipcMemHandle, CUstream, CUuuid};
 
+use super::super::loading::{Unloaded, load};
 use super::Missing;
 
 /// A `CUresult`.
@@ -95,7 +96,13 @@ impl Api {
         static API: OnceLock<Result<Api, Missing>> = OnceLock::new();
         let api = API.get_or_init(|| {
             // SAFETY: loads libcuda and runs its initialisers, which is what is asked for.
-            if unsafe { cudarc::driver::sys::is_culib_present() } { Self::look_up() } else { Err(Missing::Library) }
+            if unsafe { cudarc::driver::sys::is_culib_present() } {
+                return Self::look_up();
+            }
+            match load(&["libcuda.so.1", "libcuda.so"]) {
+                Err(Unloaded::Broken(why)) => Err(Missing::Broken(why)),
+                Ok(_) | Err(Unloaded::Absent(_)) => Err(Missing::Library),
+            }
         });
         let api = api.as_ref().map_err(Clone::clone)?;
         // SAFETY: may be called any number of times.

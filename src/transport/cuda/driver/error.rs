@@ -9,6 +9,8 @@ pub enum Missing {
         "no CUDA driver here (libcuda.so.1 is not found); it comes with NVIDIA's driver package, and containers get it with --gpus all"
     )]
     Library,
+    #[error("NVIDIA's CUDA driver cannot be loaded: {0}")]
+    Broken(String),
     #[error("this CUDA driver has no {0}; a newer NVIDIA driver has it")]
     Symbol(&'static str),
 }

@@ -9,6 +9,8 @@ use std::sync::OnceLock;
 use cudarc::nccl::sys::{ncclComm_t, ncclDataType_t, ncclUniqueId, ncclWaitSignalDesc_t, ncclWindow_t};
 use libloading::{Library, Symbol};
 
+use super::super::loading::{Unloaded, load};
+
 /// Names a file to load instead of what the loader finds.
 pub const NAMED_BY: &str = "TOPOSCOPE_NCCL";
 /// As jobs ask for it, then as those who build against it do.
@@ -164,20 +166,11 @@ fn symbol<T: Copy>(library: &Library, name: &'static str, lacks: &mut Vec<&'stat
 
 impl Api {
     fn load(names: &[&str]) -> Result<Self, Missing> {
-        let mut said = String::new();
-        for &name in names {
-            // SAFETY: loads libnccl and runs its initialisers, which is what is asked for.
-            #[allow(unsafe_code, reason = "loading a library runs its code")]
-            let loaded = unsafe { Library::new(name) };
-            match loaded {
-                Ok(library) => return Self::of(name, library),
-                Err(error) if said.is_empty() => said = reason(&error),
-                Err(_) => {}
-            }
+        match load(names) {
+            Ok((name, library)) => Self::of(name, library),
+            Err(Unloaded::Absent(said)) => Err(Missing::Absent(said)),
+            Err(Unloaded::Broken(why)) => Err(Missing::Broken(why)),
         }
-        // Found, but not loaded: another machine's, or without what it needs.
-        let there = names.iter().any(|name| name.contains('/') && std::path::Path::new(name).exists());
-        Err(if there { Missing::Broken(said) } else { Missing::Absent(said) })
     }
 
     fn of(name: &str, library: Library) -> Result<Self, Missing> {
@@ -278,11 +271,6 @@ fn one_sided(library: &Library, lacks: &mut Vec<&'static str>) -> Option<OneSide
 }
 
 /// What the loader says, without Rust's own words.
-fn reason(error: &libloading::Error) -> String {
-    let source = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
-    crate::units::plain(&source)
-}
-
 /// # Safety
 /// `string` is null or ends with 0 and lives while it is read.
 #[allow(unsafe_code, reason = "a C string")]
@@ -301,13 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_and_what_is_no_library_are_told_apart() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("libnccl.so.2");
-        let name = file.to_str().unwrap();
-        assert!(matches!(Api::load(&[name]), Err(Missing::Absent(said)) if said.contains("No such file")));
-        std::fs::write(&file, "no library").unwrap();
-        assert!(matches!(Api::load(&[name]), Err(Missing::Broken(_))));
+    fn a_library_that_is_none_of_these_is_broken() {
         // The C library is one, and not this one.
         let wrong = Api::load(&["libc.so.6"]);
         assert!(matches!(&wrong, Err(Missing::Broken(why)) if why.contains("ncclGetVersion")), "{wrong:?}");

@@ -60,6 +60,50 @@ struct Ended(ncclComm_t);
 #[allow(unsafe_code, reason = "a raw pointer is not Send by itself")]
 unsafe impl Send for Ended {}
 
+/// A rank's place in a communicator, as long as it has one.
+#[derive(Debug, Default)]
+pub struct Member {
+    /// `None` before the ranks have met, and once it was ended
+    comm: Option<Communicator>,
+    /// the library did not return from ending it, and may still use memory that it knows of
+    hangs: bool,
+}
+
+impl Member {
+    pub fn join(&mut self, comm: Communicator) {
+        self.comm = Some(comm);
+    }
+
+    pub const fn comm(&self) -> Option<&Communicator> {
+        self.comm.as_ref()
+    }
+
+    pub const fn comm_mut(&mut self) -> Option<&mut Communicator> {
+        self.comm.as_mut()
+    }
+
+    /// As [`Communicator::abort`]; nothing without one.
+    pub fn abort(&mut self) -> Option<String> {
+        self.end(Communicator::abort)
+    }
+
+    /// As [`Communicator::close`]; nothing without one.
+    pub fn close(&mut self) -> Option<String> {
+        self.end(Communicator::close)
+    }
+
+    fn end(&mut self, by: impl FnOnce(&mut Communicator) -> Option<String>) -> Option<String> {
+        let left = self.comm.take().and_then(|mut comm| by(&mut comm));
+        self.hangs |= left.is_some();
+        left
+    }
+
+    /// True if memory must stay, since the library may still use it.
+    pub const fn hangs(&self) -> bool {
+        self.hangs
+    }
+}
+
 impl Communicator {
     /// Meet the other ranks of `group`, all of which call this with the same `id`; the device's context must be this thread's.
     /// A rank that does not come by `deadline` is an error that says how long was waited.
@@ -86,13 +130,8 @@ impl Communicator {
             Ok(()) => Ok(comm),
             Err(stop) => {
                 let left = comm.abort();
-                let why = match stop {
-                    Stop::Deadline => {
-                        format!("not all of the {} ranks of NCCL's communicator came within {} s", group.len(), within.as_secs_f64())
-                    }
-                    Stop::Failed(reason) => reason,
-                    Stop::Refused(other) => format!("rank {other} gave up"),
-                };
+                let (count, within) = (group.len(), within.as_secs_f64());
+                let why = stop.why(|| format!("not all of the {count} ranks of NCCL's communicator came within {within} s"));
                 Err(left.map_or(why.clone(), |left| format!("{why}; {left}")))
             }
         }

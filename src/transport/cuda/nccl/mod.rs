@@ -15,5 +15,5 @@ pub fn name(puts: bool) -> Result<Vec<u8>, String> {
 }
 
 pub use api::{Api, Missing, NAMED_BY, Stream, api, version};
-pub use comm::{Communicator, ID_BYTES, Message, unique_id};
+pub use comm::{Communicator, ID_BYTES, Member, Message, unique_id};
 pub use put::{Memory, Put};
