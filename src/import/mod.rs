@@ -12,6 +12,7 @@ mod links;
 mod lspci;
 mod lspci_tree;
 mod matrix;
+pub mod measured;
 mod merge;
 mod nccl;
 mod nvlink;
