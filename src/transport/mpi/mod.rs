@@ -332,10 +332,7 @@ impl Mpi {
         let refused = self.agent.prepare(&own);
         self.tell_own();
         let unready = self.all_ready(refused, waiting)?;
-        if setup.memory.is_host() {
-            return unready.into_iter().next().map_or(Ok(Vec::new()), |(rank, why)| Err(why.of(rank, setup.memory())));
-        }
-        absent(self.seats.absent(), unready, &self.measured(), setup.memory())
+        absent(setup, self.seats.absent(), unready, &self.measured())
     }
 
     /// Lines of rank 0's own.

@@ -130,10 +130,7 @@ impl Threads {
             self.tell(rank, ToAgent::Setup(if idle { setup.idle() } else { setup }))?;
         }
         let unready = self.all_ready()?;
-        if setup.memory.is_host() {
-            return unready.into_iter().next().map_or(Ok(Vec::new()), |(rank, why)| Err(why.of(rank, setup.memory())));
-        }
-        absent(self.seats.absent(), unready, &self.measured(), setup.memory())
+        absent(setup, self.seats.absent(), unready, &self.measured())
     }
 
     fn tell(&self, rank: usize, message: ToAgent) -> Result<(), TransportError> {
