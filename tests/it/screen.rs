@@ -1,5 +1,6 @@
 //! The program on a terminal: drawn, used by keys, and left whole however it ends.
 
+mod fuzz;
 #[cfg(feature = "mpi")]
 mod jobs;
 mod term;

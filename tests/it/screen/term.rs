@@ -93,6 +93,11 @@ impl Term {
         self.seen().bytes.clone()
     }
 
+    /// How many those are.
+    pub fn sent(&self) -> usize {
+        self.seen().bytes.len()
+    }
+
     fn told(&self) -> String {
         let mut told = String::new();
         let seen = self.seen();
