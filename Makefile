@@ -18,7 +18,7 @@ setup: ## install what the whole test needs: Open MPI, MPICH, libclang, iproute2
 	@.ci/setup
 
 # Without MPI the tests that need none still run; `.ci/setup --check` says loudly what was left out.
-test: setup ## all tests, the MPI and network ones included
+test: setup deny ## all tests, the MPI and network ones included
 	$(CARGO) test --locked
 	@if .ci/setup --check; then $(MAKE) --no-print-directory test-mpi; elif [ "$$CI" = true ]; then exit 1; fi
 
@@ -42,8 +42,13 @@ lint: ## formatting and clippy, warnings are errors (with MPI where it is instal
 	$(CARGO) clippy --locked --all-targets --no-default-features -- -D warnings
 	@if .ci/setup --check; then \
 	    MPICC=$$(.ci/setup --print openmpi) $(CARGO) clippy --locked --all-targets --features mpi -- -D warnings; fi
+	@$(MAKE) --no-print-directory deny
+
+.PHONY: deny
+# Where it is installed: building it takes longer than all the rest.
+deny:
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --offline check licenses bans sources; \
-	    else echo "lint: cargo-deny is not installed: licences and sources of dependencies were not looked at"; fi
+	    else echo "cargo-deny is not installed: licences and sources of dependencies were not looked at"; fi
 
 bench: ## what frames, events and the fits of a large world cost
 	$(CARGO) bench --locked

@@ -6,7 +6,7 @@ use std::fs;
 use super::{drawing, start, started_sweep};
 use crate::place::{Place, until};
 
-/// Bursts of inputs, each with a resize and a frame after it: a few a second. `TOPOSCOPE_FUZZ_BURSTS=2400` is more than ten minutes.
+/// Bursts of inputs, each with a resize and a frame after it. `TOPOSCOPE_FUZZ_BURSTS=12000` is about ten minutes of the debug build.
 const BURSTS: usize = 24;
 /// Inputs of a burst.
 const INPUTS: usize = 40;
