@@ -62,4 +62,4 @@ dist: ## the program, its man pages and completions in target/release and target
 	target/release/toposcope completions zsh > target/dist/_toposcope
 
 deb: dist ## a Debian package of it in target/debian; needs cargo-deb (cargo install cargo-deb)
-	$(CARGO) deb --no-build --no-strip
+	$(CARGO) deb --no-build --strip
