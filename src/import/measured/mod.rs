@@ -1,6 +1,8 @@
 //! Measurements that other tools printed, as samples. The parsers are pure functions of lines, or of a JSON value; what a text is is told
 //! by its content, never by its name.
 
+mod dispatch;
 mod table;
 
-pub use table::{End, SizeFrom, Table, Tool};
+pub use dispatch::{Told, read, tables, told};
+pub use table::{Collective, End, SizeFrom, Table, Tool};

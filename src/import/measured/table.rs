@@ -1,5 +1,7 @@
 //! What a tool's output tells: tables of samples, each with what its numbers mean.
 
+use serde::{Deserialize, Serialize};
+
 use crate::sample::{Memory, Sample};
 
 /// A tool whose measurements are read.
@@ -100,6 +102,22 @@ pub struct Table {
     /// one of each number: one message of `bytes` in `seconds`, so that `bytes / seconds` is the printed rate of that direction; what the
     /// tool left out or could not measure is waived with the reason
     pub samples: Vec<Sample>,
+    /// what many ranks did together, which is of no pair and in no sample
+    pub collectives: Vec<Collective>,
     /// what a reader of the numbers should know: `mean of both directions`, `bus bandwidth is not that of a link`; may be empty
     pub notes: Vec<String>,
+}
+
+/// One size of a collective operation: all ranks of the table take part.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Collective {
+    /// as the tool counts them
+    pub bytes: u64,
+    pub seconds: f64,
+    /// of the same where the result takes the place of the input
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_place_seconds: Option<f64>,
+    /// bytes/s, as the tool works it out of the time; not the rate of any link
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bus_bandwidth: Option<f64>,
 }
