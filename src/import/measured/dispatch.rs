@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Table, Tool};
+use super::{Table, Tool, deepspeed, nccl_tests, nvbandwidth, p2p};
 use crate::import::format::other;
 use crate::import::text::{Line, clean, lines};
 use crate::import::{ImportError, Skipped, Skips};
@@ -18,9 +18,17 @@ type OfLines = fn(&[Line<'_>], &mut Skips) -> Option<(Vec<Table>, usize)>;
 type OfJson = fn(&Value, &mut Skips) -> Option<Vec<Table>>;
 
 /// The first that answers takes the block.
-const OF_LINES: &[OfLines] = &[];
+const OF_LINES: &[OfLines] = &[
+    nvbandwidth::read, //
+    p2p::read,
+    nccl_tests::read,
+];
 
-const OF_JSON: &[OfJson] = &[];
+const OF_JSON: &[OfJson] = &[
+    nvbandwidth::json, //
+    nccl_tests::json,
+    deepspeed::json,
+];
 
 /// More columns, rows or ranks than any of these tools was ever run with: a header that tells more is refused.
 pub(super) const MOST_ENDS: usize = 16_384;
