@@ -270,6 +270,8 @@ pub enum Commands {
         #[arg(long, value_name = "SIZE", default_value = "1MiB")]
         chunk: String,
     },
+    /// Make a session of what other tools measured: nvbandwidth, nccl-tests, mpiGraph, OSU and others, with topologies given along
+    Import(super::import::ImportArgs),
     /// Print the fits of a session or a calibration: every class, rank, pair, fan and relay
     Fit {
         /// Folder of a session, or a calibration
