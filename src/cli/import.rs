@@ -203,12 +203,14 @@ fn text(model: &Model, out: Option<&Path>, look: Look) -> String {
     page.line("");
     let topology = &model.header.topology;
     let taken = model.imported.iter().filter(|table| table.taken).count();
+    let many = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let samples = usize::try_from(model.samples()).unwrap_or(usize::MAX);
+    let what = model.only_together().map_or_else(|| many(samples, "sample"), |_| "no number of a pair, a fan or a ring".to_owned());
     page.line(&format!(
-        "{} samples of {} ranks on {} hosts; {taken} of {} tables taken",
-        model.samples(),
-        topology.world(),
-        topology.hosts().len(),
-        model.imported.len()
+        "{what} of {} on {}; {taken} of {} taken",
+        many(topology.world(), "rank"),
+        many(topology.hosts().len(), "host"),
+        many(model.imported.len(), "table")
     ));
     match out {
         Some(folder) => page.line(&plain(&folder.display().to_string())),

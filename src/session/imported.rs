@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::sample::Pattern;
-use crate::units::{format_duration, format_gbps, format_size, plain};
+use crate::units::{format_gbps, format_seconds, format_size, plain};
 
 /// A table of another tool's output: what its numbers mean, and whether the session's samples are of it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -108,8 +108,8 @@ pub fn collective_lines(table: &Imported) -> Vec<String> {
     let line = |collective: &Collective| {
         let bus = collective.bus_bandwidth.filter(|bus| *bus > 0.0);
         let bus = bus.map_or_else(String::new, |bus| format!(", bus bandwidth {} GB/s", format_gbps(bus)));
-        let in_place = collective.in_place_seconds.map_or_else(String::new, |seconds| format!(", {} in place", format_duration(seconds)));
-        format!("{:<9} {}{in_place}{bus}", format_size(collective.bytes), format_duration(collective.seconds))
+        let in_place = collective.in_place_seconds.map_or_else(String::new, |seconds| format!(", {} in place", format_seconds(seconds)));
+        format!("{:<9} {}{in_place}{bus}", format_size(collective.bytes), format_seconds(collective.seconds))
     };
     if table.samples > 0 { Vec::new() } else { table.collectives.iter().map(line).collect() }
 }
