@@ -122,20 +122,21 @@ pub fn hardware(text: &str, file: &str) -> Result<Imported, ImportError> {
 
 /// Read a topology from a file.
 pub fn read(path: &Path) -> Result<Imported, ImportError> {
+    hardware(&text_of(path, "give the part that tells the topology")?, &path.display().to_string())
+}
+
+/// The text of a file; `part` is the advice for one that is too large.
+fn text_of(path: &Path, part: &str) -> Result<String, ImportError> {
     let name = path.display().to_string();
-    let fault = |what: &str, advice: &str| Err(ImportError::new(&name, None, what, "a readable text file", advice));
+    let fault = |what: &str, advice: &str| ImportError::new(&name, None, what, "a readable text file", advice);
     let mut bytes = Vec::new();
     let taken = File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes));
-    if let Err(error) = taken {
-        return fault(&error.to_string(), "check the path and its permissions");
-    }
+    taken.map_err(|error| fault(&error.to_string(), "check the path and its permissions"))?;
     if bytes.len() as u64 > MOST_BYTES {
-        return fault("more than 64 MiB", "give the part that tells the topology");
+        return Err(fault("more than 64 MiB", part));
     }
-    match text::decode(&bytes) {
-        Some(text) => hardware(&text, &name),
-        None => fault("binary data", "unpack it; a recorded /sys tree is read by `toposcope discover --sysfs-root DIR`"),
-    }
+    text::decode(&bytes)
+        .ok_or_else(|| fault("binary data", "unpack it; a recorded /sys tree is read by `toposcope discover --sysfs-root DIR`"))
 }
 
 #[cfg(test)]

@@ -1,6 +1,18 @@
 //! Measurements that other tools printed, as samples. The parsers are pure functions of lines, or of a JSON value; what a text is is told
 //! by its content, never by its name.
 
+mod built;
+mod choice;
+mod deepspeed;
+mod dispatch;
+mod grid;
+mod nccl_tests;
+mod nvbandwidth;
+mod p2p;
+mod ranks;
 mod table;
 
+pub use crate::session::Collective;
+pub use built::{Built, Source, build};
+pub use dispatch::{Told, known, read, tables, told};
 pub use table::{End, SizeFrom, Table, Tool};

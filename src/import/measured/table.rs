@@ -1,6 +1,7 @@
 //! What a tool's output tells: tables of samples, each with what its numbers mean.
 
 use crate::sample::{Memory, Sample};
+use crate::session::Collective;
 
 /// A tool whose measurements are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -18,9 +19,12 @@ pub enum Tool {
     TransferBench,
     RocmBandwidthTest,
     Nvloom,
+    /// a calibration or a session of this program
+    Toposcope,
 }
 
 impl Tool {
+    /// Of others: what is read besides this program's own files.
     pub const ALL: [Self; 12] = [
         Self::Nvbandwidth,
         Self::P2pBandwidthLatencyTest,
@@ -51,6 +55,7 @@ impl Tool {
             Self::TransferBench => "TransferBench",
             Self::RocmBandwidthTest => "rocm_bandwidth_test",
             Self::Nvloom => "nvloom",
+            Self::Toposcope => "toposcope",
         }
     }
 }
@@ -100,6 +105,8 @@ pub struct Table {
     /// one of each number: one message of `bytes` in `seconds`, so that `bytes / seconds` is the printed rate of that direction; what the
     /// tool left out or could not measure is waived with the reason
     pub samples: Vec<Sample>,
+    /// what many ranks did together, which is of no pair and in no sample
+    pub collectives: Vec<Collective>,
     /// what a reader of the numbers should know: `mean of both directions`, `bus bandwidth is not that of a link`; may be empty
     pub notes: Vec<String>,
 }
