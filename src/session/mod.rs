@@ -12,6 +12,7 @@ mod fits;
 mod groups;
 mod header;
 mod measured;
+mod mix;
 mod model;
 mod prices;
 pub mod store;

@@ -57,6 +57,10 @@ pub fn actions(scene: &Scene<'_>) -> Vec<(Action, &'static str)> {
             if scene.atlas.router.knows() {
                 actions.push((Action::NextGrouping, "group"));
             }
+            if scene.view.grid.axes().stops().len() > 1 {
+                actions.extend([(Action::ZoomIn, "closer"), (Action::ZoomOut, "back"), (Action::FindPair, "find")]);
+                actions.extend([(Action::NextOrder, "order"), (Action::NextReduce, "worst/mean")]);
+            }
             actions.extend([(Action::Zoom, "zoom"), (Action::Transpose, "transpose"), (Action::SamplesDown, "samples")]);
         }
         Tab::Fits => actions.extend([
