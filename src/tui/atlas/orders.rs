@@ -198,14 +198,14 @@ impl Orders {
     }
 }
 
-/// Blocks of a level in words: `worst of 2×2 hosts`.
+/// Blocks of a level in words: `2×2 hosts`, `rack pairs`.
 pub fn tiers(tier: Tier) -> String {
     let many = |count: usize, what: &str| if count == 1 { String::new() } else { format!("{count}×{count} {what}") };
     match tier {
         Tier::Ranks(count) => many(count, "ranks"),
-        Tier::Host => "a pair of hosts".to_owned(),
+        Tier::Host => "host pairs".to_owned(),
         Tier::Hosts(count) => many(count, "hosts"),
-        Tier::Rack => "a pair of racks".to_owned(),
+        Tier::Rack => "rack pairs".to_owned(),
         Tier::Racks(count) => many(count, "racks"),
         Tier::All => "all".to_owned(),
     }

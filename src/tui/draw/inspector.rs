@@ -93,12 +93,12 @@ fn block(scene: &Scene<'_>, level: usize, columns: usize) -> Vec<Line<'static>> 
     let mut told = vec![line("worst of", format!("{} → {}", name(Edge::Senders, row), name(Edge::Receivers, column)))];
     let unit = metric.unit(grid.all().max);
     let number = |value| metric.format(value, unit);
-    let known = if block.count > 0 {
-        format!("{} – {}, mean {}", number(block.min), number(block.max), number(block.mean(metric)))
-    } else {
-        "nothing known".to_owned()
-    };
-    told.push(line(&count(block.count as usize, "pair"), known));
+    let mut known = vec![block.count.to_string()];
+    if block.count > 0 {
+        known.push(format!(", {} – {}", number(block.min), number(block.max)));
+        known.push(format!(", mean {}", number(block.mean(metric))));
+    }
+    told.push(line("its pairs", fit(&known, room)));
     if block.bad() > 0 {
         let parts = [(block.corrupt, "corrupt"), (block.timeout, "timed out"), (block.waived, "waived")];
         let parts: Vec<String> = parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
