@@ -264,6 +264,15 @@ pub enum Commands {
         /// Message size of the picture (default: the largest that all pairs have)
         #[arg(long)]
         size: Option<String>,
+        /// Part of the matrix in the picture: a rank, a host, a rack or two of them, such as host012:host031 or 96:248
+        #[arg(long, value_name = "HOST:HOST|RANKS")]
+        zoom: Option<String>,
+        /// Order of the matrix in the picture: rank, topology or slowness (slowest first)
+        #[arg(long, default_value = "rank")]
+        order: String,
+        /// What stands for a block of pairs in the picture: worst, min, max or mean
+        #[arg(long, default_value = "worst")]
+        reduce: String,
         /// Size of the picture in characters
         #[arg(long, value_name = "WxH", default_value = "120x34")]
         cells: String,

@@ -21,6 +21,9 @@ pub(super) struct Wanted {
     pub(super) against: Option<PathBuf>,
     pub(super) plans: Vec<PathBuf>,
     pub(super) size: Option<String>,
+    pub(super) zoom: Option<String>,
+    pub(super) order: String,
+    pub(super) reduce: String,
     pub(super) cells: String,
     pub(super) chunk: String,
 }
@@ -102,8 +105,8 @@ fn picture(_: &super::args::Global, _: &Model, _: &Wanted) -> Result<String> {
 
 #[cfg(feature = "tui")]
 fn picture(global: &super::args::Global, model: &Model, wanted: &Wanted) -> Result<String> {
-    use crate::matrix::Metric;
-    use crate::tui::{Tab, Ui, picture};
+    use crate::matrix::{Metric, Reduce};
+    use crate::tui::{Order, Tab, Ui, picture};
     let metric = match wanted.metric.as_str() {
         "bandwidth" => Metric::Bandwidth,
         "share_of_expected" => Metric::ShareOfExpected,
@@ -141,6 +144,16 @@ fn picture(global: &super::args::Global, model: &Model, wanted: &Wanted) -> Resu
             bail!("--size: nothing was measured at {text}; there is {}", sizes.join(", "));
         }
         ui.matrix.size = Some(bytes);
+    }
+    let Some(order) = Order::ALL.into_iter().find(|order| order.name() == wanted.order) else {
+        bail!("--order: {:?} is not one of {}", wanted.order, Order::ALL.map(Order::name).join(", "));
+    };
+    let Some(reduce) = Reduce::ALL.into_iter().find(|reduce| reduce.name() == wanted.reduce) else {
+        bail!("--reduce: {:?} is not one of {}", wanted.reduce, Reduce::ALL.map(Reduce::name).join(", "));
+    };
+    (ui.matrix.order, ui.matrix.reduce) = (order, reduce);
+    if let Some(text) = &wanted.zoom {
+        ui.look_at(&model.header.topology, text).map_err(anyhow::Error::msg).context("--zoom")?;
     }
     if wanted.plans.len() > 1 {
         ui.compare_last_plans();

@@ -136,8 +136,9 @@ fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {
         Some(Commands::Run(run)) => job::run(&global, &run),
         Some(Commands::Attach { socket }) => job::attach(&global, socket.as_deref()),
         Some(Commands::Open { session, against, plans }) => files::open(&global, &session, against.as_deref(), &plans),
-        Some(Commands::Export { session, format, out, tab, metric, against, plans, size, cells, chunk }) => {
-            files::export(&global, &session, &files::Wanted { format, out, tab, metric, against, plans, size, cells, chunk })
+        Some(Commands::Export { session, format, out, tab, metric, against, plans, size, zoom, order, reduce, cells, chunk }) => {
+            let wanted = files::Wanted { format, out, tab, metric, against, plans, size, zoom, order, reduce, cells, chunk };
+            files::export(&global, &session, &wanted)
         }
         Some(Commands::Import(wanted)) => import::run(&wanted),
         Some(Commands::Fit { source, json, all }) => fit::fit(&source, json, all),

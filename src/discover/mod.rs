@@ -121,6 +121,7 @@ impl Machine {
             numa: self.numa_of(&cores),
             cache: self.cache_of(&cores),
             gpu: None,
+            rack: None,
             cores,
             memory_available,
             memory_total,

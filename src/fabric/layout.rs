@@ -58,7 +58,8 @@ impl Layout {
         rank % self.ranks_per_host
     }
 
-    fn rack_of(&self, rank: usize) -> usize {
+    /// The rack that a rank's host stands in; the first where there are none.
+    pub(super) fn rack_of(&self, rank: usize) -> usize {
         self.racks.as_ref().map_or(0, |racks| racks.of[self.host_of(rank)])
     }
 

@@ -133,6 +133,7 @@ impl Fabric {
                 memory_total: self.memory.saturating_mul(on_host as u64),
                 cache: self.cache,
                 gpu: self.parts.is_some().then_some(rank % on_host),
+                rack: self.layout.racks.is_some().then(|| self.layout.rack_of(rank)),
             })
             .collect();
         Topology { ranks, hardware: self.hardware() }

@@ -1,16 +1,19 @@
-//! N x N tables of one metric: values, row and column summaries, and a pyramid that keeps the worst. No I/O.
+//! N x N tables of one metric: values, row and column summaries, and a pyramid whose blocks end where hosts and racks do. No I/O.
 //!
 //! `grid[sender][receiver]` always: bytes flow from the row to the column. A new value costs O(log N), however large N is.
 
+mod axis;
 mod block;
 mod domain;
 mod grid;
 mod metric;
+mod packed;
 mod sum;
 #[cfg(test)]
 mod tests;
 
-pub use block::Block;
+pub use axis::{Axes, Edge, Tier};
+pub use block::{Block, Reduce};
 pub use domain::{Domain, Scale};
 pub use grid::Grid;
 pub use metric::{Metric, Unit};

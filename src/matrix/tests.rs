@@ -30,12 +30,12 @@ fn mean(metric: Metric, values: &[f64]) -> f64 {
     }
 }
 
-/// The cells of a block off the diagonal, one by one.
+/// The cells of a block off the diagonal, one by one, as (sender, receiver, value).
 fn cells(grid: &Grid, level: usize, row: usize, column: usize) -> Vec<(usize, usize, Value)> {
-    let (n, side) = (grid.world(), 1 << level);
-    let within = |at: usize| at * side..((at + 1) * side).min(n);
-    within(row)
-        .flat_map(|from| within(column).map(move |to| (from, to)))
+    let axes = grid.axes();
+    axes.span(level, row)
+        .flat_map(|row| axes.span(level, column).map(move |column| (row, column)))
+        .map(|places| axes.pair(places))
         .filter(|(from, to)| from != to)
         .map(|(from, to)| (from, to, grid.get(from, to)))
         .collect()
@@ -67,7 +67,15 @@ fn check(grid: &Grid) {
             assert!(close(block.mean(metric), mean(metric, &known)));
             let badness = |pick: fn(f64, f64) -> f64| known.iter().map(|&v| metric.badness(v)).reduce(pick);
             assert_eq!((!block.worst.is_nan()).then(|| metric.badness(block.worst)), badness(f64::max));
-            assert_eq!((!block.best.is_nan()).then(|| metric.badness(block.best)), badness(f64::min));
+            let end = |pick: fn(f64, f64) -> f64| known.iter().copied().reduce(pick);
+            assert_eq!(Some(block.min).filter(|min| !min.is_nan()), end(f64::min));
+            assert_eq!(Some(block.max).filter(|max| !max.is_nan()), end(f64::max));
+            if !known.is_empty() {
+                assert_eq!(block.reduced(Reduce::Min, metric), Some(Value::Known(block.min)));
+                assert_eq!(block.reduced(Reduce::Max, metric), Some(Value::Known(block.max)));
+                assert_eq!(block.reduced(Reduce::Mean, metric), Some(Value::Known(block.mean(metric))));
+            }
+            assert_eq!(block.reduced(Reduce::Worst, metric), block.shown());
             match block.worst_at {
                 Some((from, to)) => {
                     assert!(cells.iter().any(|cell| (cell.0, cell.1) == (from as usize, to as usize)));
@@ -78,6 +86,35 @@ fn check(grid: &Grid) {
         }
     }
     assert_eq!(format!("{:?}", grid.all()), format!("{:?}", grid.block(grid.levels() - 1, 0, 0)));
+}
+
+/// Ranks on hosts in racks, in any order, or an order for each edge.
+fn axes() -> impl Strategy<Value = Axes> {
+    let hosts = prop::collection::vec((1_usize..6, any::<bool>()), 1..6);
+    (hosts, 0_u64..1000, 0_u8..4).prop_map(|(hosts, seed, kind)| {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let (mut host_of, mut rack_of, mut rack) = (Vec::new(), Vec::new(), 0);
+        for (host, (ranks, new_rack)) in hosts.into_iter().enumerate() {
+            rack += usize::from(new_rack);
+            host_of.extend(std::iter::repeat_n(host, ranks));
+            rack_of.extend(std::iter::repeat_n(rack, ranks));
+        }
+        let mut order: Vec<usize> = (0..host_of.len()).collect();
+        let mut other = order.clone();
+        match kind {
+            0 => Axes::snapped(&order, &host_of, Some(&rack_of)),
+            1 => Axes::snapped(&order, &host_of, None),
+            2 => {
+                random.shuffle(&mut order);
+                Axes::snapped(&order, &host_of, Some(&rack_of))
+            }
+            _ => {
+                random.shuffle(&mut order);
+                random.shuffle(&mut other);
+                Axes::apart(order, other)
+            }
+        }
+    })
 }
 
 proptest! {
@@ -99,6 +136,114 @@ proptest! {
         check(&built);
         prop_assert_eq!(grid.domain(), built.domain());
     }
+
+    #[test]
+    fn a_snapped_pyramid_equals_brute_force(metric in metric(), axes in axes(), again in axes(), steps in prop::collection::vec((0_usize..24, 0_usize..24, value()), 0..80)) {
+        let n = axes.len();
+        let mut grid = Grid::arranged(metric, std::sync::Arc::new(axes), |_, _| Value::Missing);
+        for (from, to, value) in steps {
+            grid.set(from, to, value);
+        }
+        check(&grid);
+        // In another order the values are the same, and so is what all of them say together.
+        let mut turned = grid.clone();
+        let order: Vec<usize> = (0..n).rev().collect();
+        turned.arrange(std::sync::Arc::new(Axes::snapped(&order, &order, None)));
+        check(&turned);
+        let told = |grid: &Grid| { let all = grid.all(); (all.count, all.bad(), all.min.to_bits(), all.max.to_bits()) };
+        prop_assert_eq!(told(&turned), told(&grid));
+        // One of another number of ranks is not taken.
+        if again.len() != n {
+            turned.arrange(std::sync::Arc::new(again));
+            prop_assert_eq!(turned.axes().len(), n);
+        }
+    }
+
+    #[test]
+    fn blocks_nest_cover_all_places_and_cross_no_edge_of_hardware(axes in axes()) {
+        for level in 0..axes.levels() {
+            let mut next = 0;
+            for block in 0..axes.side(level) {
+                let span = axes.span(level, block);
+                prop_assert_eq!(span.start, next);
+                prop_assert!(span.len() > 0);
+                next = span.end;
+                for place in span.clone() {
+                    prop_assert_eq!(axes.block_of(level, place), block);
+                }
+                if level > 0 {
+                    let parts = axes.parts(level, block);
+                    prop_assert!((1..=2).contains(&parts.len()));
+                    prop_assert_eq!(axes.span(level - 1, parts.start).start, span.start);
+                    prop_assert_eq!(axes.span(level - 1, parts.end - 1).end, span.end);
+                }
+            }
+            prop_assert_eq!(next, axes.len());
+        }
+        prop_assert_eq!(axes.side(axes.levels() - 1), 1);
+        for rank in 0..axes.len() {
+            let (row, column) = axes.places((rank, rank));
+            prop_assert_eq!(axes.pair((row, column)), (rank, rank));
+        }
+        let stops = axes.stops();
+        prop_assert_eq!(stops[0], axes.levels() - 1);
+        prop_assert!(stops.windows(2).all(|pair| pair[1] < pair[0]));
+    }
+}
+
+#[test]
+fn a_pair_of_hosts_is_a_block_and_so_is_a_pair_of_racks() {
+    // 12 hosts of 3 ranks (no power of two), 5 and 7 of them in a rack.
+    let host_of: Vec<usize> = (0..36).map(|rank| rank / 3).collect();
+    let rack_of: Vec<usize> = host_of.iter().map(|&host| usize::from(host >= 5)).collect();
+    let order: Vec<usize> = (0..36).collect();
+    let axes = Axes::snapped(&order, &host_of, Some(&rack_of));
+    let tiers: Vec<Tier> = (0..axes.levels()).map(|level| axes.tier(level)).collect();
+    assert_eq!(tiers, [Tier::Ranks(1), Tier::Ranks(2), Tier::Host, Tier::Hosts(2), Tier::Hosts(4), Tier::Rack, Tier::All], "{axes:?}");
+    assert_eq!((axes.side(2), axes.span(2, 4), axes.span(2, 11)), (12, 12..15, 33..36));
+    assert_eq!((axes.side(3), axes.span(3, 2), axes.span(3, 3)), (7, 12..15, 15..21), "the odd host of a rack stays alone");
+    assert_eq!((axes.side(5), axes.span(5, 0), axes.span(5, 1)), (2, 0..15, 15..36));
+    assert_eq!(axes.stops(), [6, 5, 2]);
+    // Ranks dealt out one by one have no hosts side by side.
+    let dealt: Vec<usize> = (0..32).map(|rank| rank % 4).collect();
+    let order: Vec<usize> = (0..32).collect();
+    let axes = Axes::snapped(&order, &dealt, None);
+    assert_eq!((axes.levels(), axes.side(1), axes.span(2, 3)), (6, 16, 12..16));
+    // But put side by side they do.
+    let mut order = order;
+    order.sort_by_key(|&rank| dealt[rank]);
+    let axes = Axes::snapped(&order, &dealt, None);
+    assert_eq!((axes.tier(3), axes.side(3), axes.pair((0, 8))), (Tier::Host, 4, (0, 1)));
+    assert!(!axes.by_rank());
+}
+
+#[test]
+fn looks_from_all_to_one_host_leave_no_large_step() {
+    for (hosts, ranks, racks) in [(128, 8, 8), (128, 8, 1), (512, 8, 1), (1, 1024, 1), (1, 8, 1), (4, 4, 2), (4096, 1, 1)] {
+        let host_of: Vec<usize> = (0..hosts * ranks).map(|rank| rank / ranks).collect();
+        let rack_of: Vec<usize> = host_of.iter().map(|&host| host / (hosts / racks)).collect();
+        let order: Vec<usize> = (0..hosts * ranks).collect();
+        let axes = Axes::snapped(&order, &host_of, (racks > 1).then_some(&rack_of));
+        let stops = axes.stops();
+        assert!(stops.windows(2).all(|pair| pair[0] - pair[1] <= 5), "{hosts} x {ranks}: {stops:?}");
+        assert!(stops.len() <= 4, "{hosts} x {ranks}: {stops:?}");
+        let last = *stops.last().unwrap();
+        assert!(axes.span(last, 0).len() <= 32, "{hosts} x {ranks}: {stops:?}");
+    }
+}
+
+#[test]
+fn the_domain_of_very_many_values_keeps_its_ends() {
+    let n = 600;
+    let (slow, fast) = ((599, 17), (3, 598));
+    let grid = Grid::build(Metric::Bandwidth, n, |from, to| match (from, to) {
+        pair if pair == slow => Value::Known(4e9),
+        pair if pair == fast => Value::Known(90e9),
+        _ => Value::Known(10e9 + (from * 31 + to * 7) as f64 % 100.0 * 1e7),
+    });
+    let domain = grid.domain().unwrap();
+    assert!((domain.lo - 4e9).abs() < 1.0, "the one slow pair has a colour of its own: {domain:?}");
+    assert!((10.9e9..11.1e9).contains(&domain.hi), "{domain:?}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 use std::collections::{HashMap, HashSet};
 
+use super::mix::Mix;
 use crate::fit::{Interval, median, median_interval, outliers_about};
 use crate::sample::{Sample, Status};
 use crate::sweep::{Cell, Enough};
@@ -188,7 +189,7 @@ pub(super) const fn severity(status: Status) -> u8 {
 /// Every cell of every pattern that has a sample.
 #[derive(Debug, Clone, Default)]
 pub struct Cells {
-    known: HashMap<Cell, Vec<SizeCell>>,
+    known: HashMap<Cell, Vec<SizeCell>, Mix>,
     sizes: Vec<u64>,
     samples: u64,
 }
@@ -250,6 +251,8 @@ impl Cells {
         }
         let sizes = self.known.entry(cell).or_default();
         let at = sizes.binary_search_by_key(&bytes, |size| size.bytes).unwrap_or_else(|at| {
+            // A cell of many ranks has one size, or a few: no more room than that.
+            sizes.reserve_exact(1);
             sizes.insert(at, SizeCell { bytes, shots: Vec::new(), take, count: 0, median: f64::NAN, status: Status::Ok, enough: None });
             at
         });

@@ -13,6 +13,7 @@ mod groups;
 mod header;
 mod imported;
 mod measured;
+mod mix;
 mod model;
 mod prices;
 pub mod store;

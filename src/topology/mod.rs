@@ -10,6 +10,7 @@ mod label;
 mod link;
 mod path;
 mod pcie;
+mod racks;
 mod route;
 mod router;
 mod units;
@@ -29,6 +30,7 @@ pub use label::PathLabel;
 pub use link::{Doubt, Reading, reading};
 pub use path::{label, links_between};
 pub use pcie::{Lanes, PciAddress, PcieLink};
+pub use racks::Racks;
 pub use route::{Flag, Hop, HopKind, Route, name, nearest_port, way};
 pub use router::Router;
 pub use units::{Level, Unit, Units};
@@ -57,6 +59,9 @@ pub struct Placement {
     /// the GPU whose memory it moves, an index in [`Hardware::gpus`] of its host; `None` for host memory
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu: Option<usize>,
+    /// number of the rack that its host stands in, where somebody tells
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rack: Option<usize>,
 }
 
 /// How far apart two ranks are, as samples and fits are keyed. What hardware lies between them is a [`PathLabel`].

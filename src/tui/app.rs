@@ -87,7 +87,7 @@ impl App {
     pub fn new(model: Model, mut ui: Ui, look: Look, mode: Mode, efficiency: &Efficiency) -> Self {
         ui.fit(model.world());
         let atlas = Atlas::new(&model.header.topology, efficiency);
-        let view = View::build(&model, &atlas.router, Key::of(&model, &ui.matrix), None);
+        let view = View::build(&model, &atlas, Key::of(&model, &ui.matrix), None);
         let player = (mode == Mode::Recorded).then(Player::default);
         let expected = Expected::of(&ui.form, &model, &view);
         let fits = Book::new(&model);
@@ -277,7 +277,7 @@ impl App {
     }
 
     fn rebuild(&mut self) {
-        self.view = View::build(&self.model, &self.atlas.router, self.key(), self.view.changes.take());
+        self.view = View::build(&self.model, &self.atlas, self.key(), self.view.changes.take());
     }
 
     /// Everything derived is of another model.
@@ -331,7 +331,7 @@ impl App {
         if self.seen != self.desk.made() {
             self.seen = self.desk.made();
             let told = self.desk.told();
-            self.view.compare(&self.model, &self.atlas.router, told.and_then(Told::changes).cloned());
+            self.view.compare(&self.model, &self.atlas, told.and_then(Told::changes).cloned());
             self.ui.findings.follow(told);
         }
         if self.ui.tab == Tab::Replay || self.ui.replay.lit {
@@ -411,7 +411,7 @@ impl App {
     fn turn(&mut self) {
         let key = self.key();
         if key != self.view.key {
-            self.view.turn(&self.model, &self.atlas.router, key);
+            self.view.turn(&self.model, &self.atlas, key);
         }
     }
 

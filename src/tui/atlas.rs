@@ -4,6 +4,7 @@
 mod alike;
 mod devices;
 mod groups;
+mod orders;
 mod panel;
 mod shares;
 #[cfg(test)]
@@ -11,6 +12,7 @@ mod tests;
 mod tree;
 
 pub use groups::{Grouping, Groups};
+pub use orders::{Order, Orders, tiers};
 pub use panel::{Sight, TopologyPanel};
 pub use shares::{Best, SLOW, Shares};
 pub use tree::{Node, NodeKind, Tree};
@@ -32,6 +34,7 @@ pub struct Atlas {
     pub router: Router,
     pub tree: Tree,
     pub groups: Groups,
+    pub orders: Orders,
     pub shares: Shares,
     /// nodes of the lines that are unfolded, top to bottom
     rows: Vec<u32>,
@@ -48,7 +51,7 @@ impl Atlas {
         let router = Router::new(topology, efficiency);
         let groups = Groups::of(topology, &router);
         let seats = topology.ranks.iter().map(|place| place.gpu).collect();
-        Self { router, tree: Tree::of(topology), groups, seats, ..Self::default() }
+        Self { router, tree: Tree::of(topology), groups, orders: Orders::of(topology), seats, ..Self::default() }
     }
 
     /// Take note of what an event changed.

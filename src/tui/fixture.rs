@@ -331,6 +331,14 @@ pub fn shown(app: &mut App) -> String {
 
 /// A screen on a session.
 pub fn app((header, records): Session, tab: Tab, level: Level, mode: Mode) -> App {
+    let mut app = screen_on(Model::new(header), tab, level, mode);
+    app.take(records);
+    app.ui.notice = None;
+    app
+}
+
+/// A screen on a model.
+pub fn screen_on(model: Model, tab: Tab, level: Level, mode: Mode) -> App {
     let (look, warnings) = Look::new("dark", BTreeMap::new(), level, None).unwrap();
     assert_eq!(warnings, [""; 0]);
     let ui = Ui::new(
@@ -338,13 +346,11 @@ pub fn app((header, records): Session, tab: Tab, level: Level, mode: Mode) -> Ap
         &SweepSettings { mover: MoverKind::MpiSendrecv, ..SweepSettings::default() },
         vec![MoverKind::MpiSendrecv, MoverKind::MpiPut],
     );
-    let mut app = App::new(Model::new(header), ui, look, mode, &crate::topology::Efficiency::default());
+    let mut app = App::new(model, ui, look, mode, &crate::topology::Efficiency::default());
     // Tests do not race the clock, and find nothing unless they say what.
     app.desk.hold(None);
     app.replays.hold(Vec::new());
     app.share = None;
-    app.take(records);
-    app.ui.notice = None;
     app
 }
 

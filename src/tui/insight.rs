@@ -1,6 +1,7 @@
 //! What stands out in the matrix, kept up to date cell by cell: slow ranks, slow pairs, one-sided pairs, failed pairs.
 
 mod finding;
+mod known;
 mod lines;
 #[cfg(test)]
 mod tests;
@@ -8,10 +9,11 @@ mod tests;
 pub use finding::{Findings, SlowLine};
 pub use lines::Way;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::topology::PathClass;
 
+use known::Known;
 use lines::Lines;
 
 /// A pair and how it compares with the pairs of its path class.
@@ -55,7 +57,7 @@ impl Skew {
 #[derive(Debug, Clone, Default)]
 struct Class {
     /// bits of a positive number order as the number does
-    order: BTreeSet<(u64, usize, usize)>,
+    order: BTreeSet<(u64, u32, u32)>,
     /// how many pairs in each step of 2 %, for the median of many
     steps: BTreeMap<i32, usize>,
 }
@@ -69,12 +71,12 @@ impl Class {
     }
 
     fn add(&mut self, rate: f64, from: usize, to: usize) {
-        self.order.insert((rate.to_bits(), from, to));
+        self.order.insert((rate.to_bits(), from as u32, to as u32));
         *self.steps.entry(Self::step(rate)).or_default() += 1;
     }
 
     fn remove(&mut self, rate: f64, from: usize, to: usize) {
-        self.order.remove(&(rate.to_bits(), from, to));
+        self.order.remove(&(rate.to_bits(), from as u32, to as u32));
         let step = Self::step(rate);
         if let Some(count) = self.steps.get_mut(&step) {
             *count -= 1;
@@ -102,10 +104,10 @@ impl Class {
 /// Everything that stands out, for one size.
 #[derive(Debug, Clone, Default)]
 pub struct Insight {
-    known: HashMap<(usize, usize), (f64, PathClass)>,
+    known: Known,
     classes: BTreeMap<PathClass, Class>,
     lines: Lines,
-    skews: BTreeSet<(u64, usize, usize)>,
+    skews: BTreeSet<(u64, u32, u32)>,
     failed: BTreeSet<(usize, usize)>,
     /// host of every rank; ranks of a host that are slow together are told together
     node_of: Vec<usize>,
@@ -124,14 +126,14 @@ impl Insight {
     /// them. Sorted once instead of cell by cell: a thousand ranks have a million.
     pub fn build(node_of: Vec<usize>, cells: impl Iterator<Item = (PathClass, usize, usize, Option<f64>, bool)>) -> Self {
         let mut insight = Self { stale: true, ..Self::new(node_of) };
-        let mut orders: BTreeMap<PathClass, Vec<(u64, usize, usize)>> = BTreeMap::new();
+        let mut orders: BTreeMap<PathClass, Vec<(u64, u32, u32)>> = BTreeMap::new();
         for (class, from, to, rate, failed) in cells {
             if failed {
                 insight.failed.insert((from, to));
             }
             let Some(rate) = rate.filter(|rate| rate.is_finite() && *rate > 0.0) else { continue };
-            insight.known.insert((from, to), (rate, class));
-            orders.entry(class).or_default().push((rate.to_bits(), from, to));
+            insight.known.set(from, to, Some((rate, class)));
+            orders.entry(class).or_default().push((rate.to_bits(), from as u32, to as u32));
             *insight.classes.entry(class).or_default().steps.entry(Class::step(rate)).or_default() += 1;
             if from != to {
                 insight.lines.change(&insight.known, class, (from, to), None, Some(rate));
@@ -140,10 +142,9 @@ impl Insight {
         for (class, order) in orders {
             insight.classes.entry(class).or_default().order = order.into_iter().collect();
         }
-        let rate = |from, to| insight.known.get(&(from, to)).map(|&(rate, _)| rate);
-        let skew = |(&(from, to), &(forth, _)): (&(usize, usize), &(f64, PathClass))| {
+        let skew = |(from, to, forth): (usize, usize, f64)| {
             // Each pair once.
-            if from < to { rate(to, from).map(|back| skew_key(from, to, forth, back)) } else { None }
+            if from < to { insight.known.rate(to, from).map(|back| skew_key(from, to, forth, back)) } else { None }
         };
         insight.skews = insight.known.iter().filter_map(skew).collect();
         insight
@@ -158,11 +159,7 @@ impl Insight {
             self.failed.remove(&(from, to));
         }
         let rate = rate.filter(|rate| rate.is_finite() && *rate > 0.0);
-        let old = match rate {
-            Some(rate) => self.known.insert((from, to), (rate, class)),
-            None => self.known.remove(&(from, to)),
-        };
-        let old = old.map(|(rate, _)| rate);
+        let old = self.known.set(from, to, rate.map(|rate| (rate, class)));
         if old == rate {
             return;
         }
@@ -187,7 +184,7 @@ impl Insight {
     }
 
     fn rate(&self, from: usize, to: usize) -> Option<f64> {
-        self.known.get(&(from, to)).map(|&(rate, _)| rate)
+        self.known.rate(from, to)
     }
 
     /// Typical bandwidth of a path class, bytes per second.
@@ -204,7 +201,8 @@ impl Insight {
     /// The pairs whose directions differ, most first.
     fn skews(&self) -> impl Iterator<Item = Skew> {
         let rate = |from, to| self.rate(from, to).unwrap_or(f64::NAN);
-        self.skews.iter().rev().map(move |&(_, from, to)| Skew { from, to, rate: rate(from, to), back: rate(to, from) })
+        let pairs = self.skews.iter().rev().map(|&(_, from, to)| (from as usize, to as usize));
+        pairs.map(move |(from, to)| Skew { from, to, rate: rate(from, to), back: rate(to, from) })
     }
 
     /// Pairs without a good measurement that were tried: how many, and the first few.
@@ -245,7 +243,8 @@ impl Insight {
     }
 }
 
-fn skew_key(from: usize, to: usize, rate: f64, back: f64) -> (u64, usize, usize) {
+fn skew_key(from: usize, to: usize, rate: f64, back: f64) -> (u64, u32, u32) {
+    let (from, to) = (from as u32, to as u32);
     // The same bits from either end, so that what one direction put in the other one finds again.
     let amount = (rate.max(back) / rate.min(back)).ln().to_bits();
     // The slow direction first; of equals, the lower rank.

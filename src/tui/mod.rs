@@ -15,6 +15,7 @@ mod insight;
 pub mod keys;
 mod level;
 mod look;
+mod matrix_keys;
 mod mouse;
 mod output;
 pub mod picture;
@@ -23,6 +24,8 @@ mod replay;
 mod run;
 #[cfg(test)]
 mod run_tests;
+#[cfg(test)]
+mod scale_tests;
 mod state;
 #[cfg(test)]
 mod tab_tests;
@@ -35,6 +38,7 @@ mod view;
 pub mod widgets;
 
 pub use app::{App, Reaction};
+pub use atlas::Order;
 pub use draw::SMALLEST;
 pub use feed::{Drained, Ended, Feed, Mode, Setup, Tty, TuiError};
 pub use level::level;
@@ -62,7 +66,7 @@ pub fn picture(model: &Model, ui: &Ui, look: &Look, efficiency: &Efficiency, (wi
     }
     desk.make(model);
     let changes = desk.told().and_then(findings::Told::changes).cloned();
-    let view = view::View::build(model, &atlas.router, view::Key::of(model, &ui.matrix), changes);
+    let view = view::View::build(model, &atlas, view::Key::of(model, &ui.matrix), changes);
     let mut ui = ui.clone();
     atlas.settle(model, view.key, &mut ui.topology);
     ui.fit(model.world());

@@ -1,12 +1,13 @@
 //! The mouse: tells, goes, selects, scrolls.
 
-use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::{Position, Rect};
 
 use super::draw::HitMap;
 use super::findings::{FindingsSight, Lit};
 use super::form::Field;
 use super::keys::Action;
+use super::matrix_keys;
 use super::state::{Popup, Tab, Ui};
 use super::update::{Effect, Facts, Play};
 use super::widgets::matrix::Zoom;
@@ -51,6 +52,12 @@ impl Ui {
                 }
                 self.matrix.put(cell, facts.model.world());
                 Some(Effect::Nothing)
+            }
+            MouseEventKind::ScrollUp | MouseEventKind::ScrollDown if mouse.modifiers.contains(KeyModifiers::CONTROL) => {
+                let cell = cell_under(facts, hits, at).filter(|_| self.tab == Tab::Matrix)?;
+                self.matrix.put(cell, facts.model.world());
+                let closer = mouse.kind == MouseEventKind::ScrollUp;
+                Some(self.update(if closer { Action::ZoomIn } else { Action::ZoomOut }, facts, hits))
             }
             MouseEventKind::ScrollUp => self.wheel(false, at, facts, hits),
             MouseEventKind::ScrollDown => self.wheel(true, at, facts, hits),
@@ -232,10 +239,7 @@ fn along(line: Rect, at: Position) -> Option<f64> {
 /// The pair drawn at a point; of a block of pairs, the worst.
 fn cell_under(facts: &Facts<'_>, hits: &HitMap, at: Position) -> Option<(usize, usize)> {
     let hit = hits.matrix.at(at.x, at.y, false)?;
-    let grid = &facts.view.grid;
-    let first = (hit.from.start, hit.to.start);
-    let known = hit.from.clone().flat_map(|from| hit.to.clone().map(move |to| (from, to)));
-    let bad = |(from, to): (usize, usize)| grid.get(from, to).known().filter(|_| from != to).map(|value| grid.metric().badness(value));
-    let worst = known.filter_map(|pair| bad(pair).map(|badness| (badness, pair))).max_by(|a, b| a.0.total_cmp(&b.0));
-    Some(worst.map_or(first, |(_, pair)| pair))
+    let (grid, level) = (&facts.view.grid, hits.matrix.level());
+    let block = |place: usize| grid.axes().block_of(level, place);
+    Some(matrix_keys::at(grid, level, (block(hit.from.start), block(hit.to.start))))
 }

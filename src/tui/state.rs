@@ -1,6 +1,6 @@
 //! Where the person is: tab, cursor, what is typed, what lies on top. No facts of the session.
 
-use super::atlas::{Atlas, Grouping, TopologyPanel};
+use super::atlas::{Atlas, Grouping, Order, TopologyPanel};
 use super::findings::{FindingsPanel, FindingsSight};
 use super::fits::Column;
 use super::form::Form;
@@ -8,8 +8,8 @@ use super::keys::Context;
 use super::replay::ReplayPanel;
 use super::typing::Typing;
 use super::update::Effect;
-use super::widgets::matrix::Zoom;
-use crate::matrix::Metric;
+use super::widgets::matrix::{Window, Zoom};
+use crate::matrix::{Axes, Edge, Metric, Reduce};
 use crate::sample::{MoverKind, Pattern};
 use crate::sweep::SweepSettings;
 
@@ -129,6 +129,16 @@ pub struct MatrixPanel {
     /// first sample shown in the inspector
     pub scroll: usize,
     pub zoom: Zoom,
+    /// how far into the whole one looks, along [`Axes::stops`]
+    pub depth: usize,
+    /// in which order ranks stand along the edges
+    pub order: Order,
+    /// what stands for a block
+    pub reduce: Reduce,
+    /// what is looked for, if it is being typed
+    pub typing: Option<Typing>,
+    /// what was looked for last
+    pub wanted: String,
     /// by what ranks are ruled off from each other
     pub grouping: Grouping,
     /// rows are receivers instead of senders
@@ -140,11 +150,11 @@ pub struct MatrixPanel {
 }
 
 impl MatrixPanel {
-    /// Move the cursor down and along the row within `world` ranks; on a transposed matrix rows are receivers.
-    pub fn go(&mut self, down: isize, along: isize, world: usize) {
-        let (rows, columns) = if self.transpose { (along, down) } else { (down, along) };
-        let within = |at: usize, by: isize| at.saturating_add_signed(by).min(world.saturating_sub(1));
-        self.put((within(self.cursor.0, rows), within(self.cursor.1, columns)), world);
+    /// The part of the whole that is looked at: the block with the cursor at the level of the depth. `None` for the whole.
+    pub fn window(&self, axes: &Axes) -> Option<Window> {
+        let level = *axes.stops().get(self.depth).filter(|_| self.depth > 0)?;
+        let (row, column) = axes.places(self.cursor);
+        Some(Window { level, senders: axes.block_of(level, row), receivers: axes.block_of(level, column) })
     }
 
     /// Put the cursor on a pair.
@@ -157,16 +167,18 @@ impl MatrixPanel {
         }
     }
 
-    /// The cell under the cursor, as [`Self::block`] tells it.
-    pub const fn cell(&self) -> ((usize, usize), (usize, usize)) {
-        let (from, to) = self.cursor;
-        ((from, from), (to, to))
-    }
-
-    /// First and last row, first and last column of the block, or of the cell under the cursor.
-    pub fn block(&self) -> ((usize, usize), (usize, usize)) {
-        let (a, b) = (self.cursor, self.anchor.unwrap_or(self.cursor));
-        ((a.0.min(b.0), a.0.max(b.0)), (a.1.min(b.1), a.1.max(b.1)))
+    /// Senders and receivers of the block that is being chosen, each ascending: of all pairs of the blocks of `level` that it
+    /// reaches, as they are drawn.
+    pub fn block(&self, axes: &Axes, level: usize) -> (Vec<usize>, Vec<usize>) {
+        let (a, b) = (axes.places(self.cursor), axes.places(self.anchor.unwrap_or(self.cursor)));
+        let ranks = |edge: Edge, a: usize, b: usize| {
+            let (first, last) = (axes.block_of(level, a.min(b)), axes.block_of(level, a.max(b)));
+            let places = axes.span(level, first).start..axes.span(level, last).end;
+            let mut ranks: Vec<usize> = places.map(|place| axes.rank(edge, place)).collect();
+            ranks.sort_unstable();
+            ranks
+        };
+        (ranks(Edge::Senders, a.0, b.0), ranks(Edge::Receivers, a.1, b.1))
     }
 }
 
@@ -302,7 +314,8 @@ impl Ui {
             Tab::Topology => self.topology.typing.as_mut(),
             Tab::Replay if self.replay.typing.is_some() => self.replay.typing.as_mut(),
             Tab::Replay => self.replay.form.typing.as_mut(),
-            Tab::Matrix | Tab::Fans | Tab::Findings | Tab::Session => None,
+            Tab::Matrix => self.matrix.typing.as_mut(),
+            Tab::Fans | Tab::Findings | Tab::Session => None,
         }
     }
 
@@ -313,6 +326,11 @@ impl Ui {
             Tab::Fits => self.fits.typing = None,
             Tab::Topology => {
                 if let Some(word) = self.topology.accept(atlas) {
+                    self.say(word, true);
+                }
+            }
+            Tab::Matrix => {
+                if let Some(word) = self.matrix.accept(atlas) {
                     self.say(word, true);
                 }
             }
@@ -329,6 +347,7 @@ impl Ui {
                 self.fits.filter.clear();
             }
             Tab::Topology => self.topology.typing = None,
+            Tab::Matrix => self.matrix.typing = None,
             Tab::Replay => (self.replay.typing, self.replay.form.typing) = (None, None),
             _ => self.form.cancel(),
         }

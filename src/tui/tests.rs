@@ -131,7 +131,7 @@ fn the_mouse_tells_pins_and_selects() {
     assert_eq!(app.ui.matrix.cursor, (4, 5), "a click pins");
     point(&mut app, down, places[0]);
     point(&mut app, drag, places[1]);
-    assert_eq!(app.ui.matrix.block(), ((2, 4), (3, 5)));
+    assert_eq!(app.ui.matrix.block(app.view().grid.axes(), 0), (vec![2, 3, 4], vec![3, 4, 5]));
     point(&mut app, up, places[1]);
     let Effect::Send(Command::Remeasure { cells, .. }) = press(&mut app, "R") else { panic!("no command") };
     assert_eq!(cells.len(), 9);

@@ -1,6 +1,6 @@
 //! Actions -> where the person is now, and what they want.
 
-use super::atlas::{Atlas, Grouping};
+use super::atlas::Atlas;
 use super::draw::{HitMap, guess, running};
 use super::fans::Fans;
 use super::feed::Mode;
@@ -64,6 +64,8 @@ pub struct Facts<'a> {
 
 /// Pairs that a key goes through at most.
 const SUSPECTS: usize = 32;
+/// Cells that are measured again at once at most: a block of 256 ranks by 256.
+const MOST_CELLS: usize = 1 << 16;
 
 impl Ui {
     /// Do what a key or the mouse asks for.
@@ -127,7 +129,7 @@ impl Ui {
                     self.say("this session was recorded: nothing can be measured in it", true);
                     return Effect::Nothing;
                 }
-                return self.measure(action, facts);
+                return self.measure(action, facts, hits);
             }
             other => match self.tab {
                 Tab::Topology => {
@@ -173,7 +175,7 @@ impl Ui {
         }
     }
 
-    fn measure(&mut self, action: Action, facts: &Facts<'_>) -> Effect {
+    fn measure(&mut self, action: Action, facts: &Facts<'_>, hits: &HitMap) -> Effect {
         let sweep = facts.model.sweep.as_ref();
         match action {
             Action::StartSweep => return self.start(facts),
@@ -186,8 +188,8 @@ impl Ui {
             Action::Abort if facts.model.testing.is_some() => return Effect::Send(Command::Abort),
             Action::Abort if running(facts.model) => self.popups.push(Popup::Confirm(Ask::Abort)),
             Action::Abort => self.say("no sweep is running", false),
-            Action::Remeasure => return self.remeasure(facts, false),
-            Action::RemeasureBlock => return self.remeasure(facts, true),
+            Action::Remeasure => return self.remeasure(facts, None),
+            Action::RemeasureBlock => return self.remeasure(facts, Some(hits.matrix.level())),
             _ => {}
         }
         Effect::Nothing
@@ -229,18 +231,31 @@ impl Ui {
         Effect::Send(Command::StartSweep { settings })
     }
 
-    fn remeasure(&mut self, facts: &Facts<'_>, block: bool) -> Effect {
+    /// Measure a cell again, or of a block of the drawn `level` all pairs.
+    fn remeasure(&mut self, facts: &Facts<'_>, level: Option<usize>) -> Effect {
         let Some(sweep) = &facts.model.sweep else {
             self.say("nothing has been measured: start a sweep first", true);
             return Effect::Nothing;
         };
-        let ((top, bottom), (left, right)) = if block { self.matrix.block() } else { self.matrix.cell() };
+        let (from, to) = self.matrix.cursor;
+        let cell = || (vec![from], vec![to]);
+        let (senders, receivers) = level.map_or_else(cell, |level| self.matrix.block(facts.view.grid.axes(), level));
+        if senders.len() * receivers.len() > MOST_CELLS {
+            let all = senders.len() * receivers.len();
+            self.say(
+                format!("{all} cells are more than the {MOST_CELLS} that can be chosen: choose a smaller block, or start a sweep"),
+                true,
+            );
+            return Effect::Nothing;
+        }
         let ranks = sweep.settings.ranks_of(facts.model.world());
         let takes_part = |rank: usize| ranks.binary_search(&rank).is_ok() && !facts.model.lost.contains_key(&rank);
         let key = facts.view.key;
-        let mut cells: Vec<Cell> = (top..=bottom)
+        let receivers: Vec<usize> = receivers.into_iter().filter(|&to| takes_part(to)).collect();
+        let mut cells: Vec<Cell> = senders
+            .into_iter()
             .filter(|&from| takes_part(from))
-            .flat_map(|from| (left..=right).filter(|&to| takes_part(to)).map(move |to| key.cell(from, to)))
+            .flat_map(|from| receivers.iter().map(move |&to| key.cell(from, to)))
             .filter(|cell| sweep.settings.patterns.contains(&cell.pattern))
             .collect();
         if key.pattern == Pattern::Duplex {
@@ -258,7 +273,7 @@ impl Ui {
         }
         let shown = if key.metric == Metric::SmallTime { key.small } else { key.bytes };
         // One cell at every size, for its curve; a block only at what is shown.
-        let bytes = (block && cells.len() > 1 && sweep.settings.sizes.contains(&shown)).then_some(shown);
+        let bytes = (level.is_some() && cells.len() > 1 && sweep.settings.sizes.contains(&shown)).then_some(shown);
         let what = bytes.map_or_else(|| "every size".to_owned(), format_size);
         let count = cells.len();
         self.say(format!("measuring {count} cell{} again, {what}", if count == 1 { "" } else { "s" }), false);
@@ -284,7 +299,7 @@ impl Ui {
             Action::Increase => self.form.count(true),
             Action::Decrease => self.form.count(false),
             Action::Toggle => match self.form.field {
-                Field::Start => return self.measure(Action::PauseContinue, facts),
+                Field::Start => return self.measure(Action::PauseContinue, facts, hits),
                 Field::Pattern(pattern) if self.form.can(pattern) => self.form.switch(pattern),
                 Field::Pattern(pattern) if pattern.crosses() => {
                     self.say("between the host's memory and GPUs: choose memory cuda first", true);
@@ -296,62 +311,6 @@ impl Ui {
             _ => {}
         }
         Effect::Nothing
-    }
-
-    fn update_matrix(&mut self, action: Action, facts: &Facts<'_>, hits: &HitMap) {
-        let world = facts.model.world();
-        let step = hits.matrix.step().cast_signed();
-        let panel = &mut self.matrix;
-        match action {
-            Action::Up => panel.go(-step, 0, world),
-            Action::Down => panel.go(step, 0, world),
-            Action::Left => panel.go(0, -step, world),
-            Action::Right => panel.go(0, step, world),
-            Action::PageUp | Action::PageDown => {
-                let at = if panel.transpose { panel.cursor.1 } else { panel.cursor.0 };
-                let to = beside_host(facts.model, at, action == Action::PageDown);
-                panel.go(to.cast_signed() - at.cast_signed(), 0, world);
-            }
-            Action::Home => panel.put((0, 0), world),
-            Action::End => panel.put((world, world), world),
-            Action::NextMetric => {
-                panel.metric = panel.metric.next();
-                // Where nobody knows what to expect there is nothing to see.
-                if panel.metric == Metric::ShareOfExpected && !facts.atlas.router.knows()
-                    || panel.metric == Metric::Change && facts.view.changes.is_none()
-                {
-                    panel.metric = panel.metric.next();
-                }
-            }
-            Action::NextGrouping => {
-                panel.grouping = facts.atlas.groups.next(panel.grouping);
-                if facts.atlas.groups.names(Grouping::Socket).is_none() {
-                    self.say("ruled off by host: this session does not tell what its hosts are made of", false);
-                }
-            }
-            Action::NextPattern => panel.pattern = Some(facts.view.key.next_pattern(facts.model)),
-            Action::NextSize | Action::PrevSize => {
-                let sizes = facts.model.cells.sizes();
-                let at = sizes.iter().position(|&size| size == facts.view.key.bytes).unwrap_or(0);
-                let to = if action == Action::NextSize { (at + 1).min(sizes.len().saturating_sub(1)) } else { at.saturating_sub(1) };
-                panel.size = sizes.get(to).copied();
-            }
-            Action::Transpose => panel.transpose = !panel.transpose,
-            Action::Zoom => panel.zoom = panel.zoom.next(),
-            Action::Select => panel.anchor = if panel.anchor.is_none() { Some(panel.cursor) } else { None },
-            Action::NextSuspect => {
-                let suspects = suspects(facts);
-                if !suspects.is_empty() {
-                    let next = panel.suspect.map_or(0, |last| (last + 1) % suspects.len());
-                    panel.put(suspects[next], world);
-                    panel.suspect = Some(next);
-                }
-            }
-            Action::ShowFinding => self.show_finding(facts),
-            Action::SamplesUp => panel.scroll = panel.scroll.saturating_sub(1),
-            Action::SamplesDown => panel.scroll = (panel.scroll + 1).min(hits.samples.map_or(0, |(_, most)| most)),
-            _ => {}
-        }
     }
 
     fn update_session(&mut self, action: Action, model: &Model, hits: &HitMap) {
@@ -382,7 +341,7 @@ impl Ui {
 }
 
 /// Pairs worth a look, most urgent first: one of each finding, or what stands out where nothing is found yet.
-fn suspects(facts: &Facts<'_>) -> Vec<(usize, usize)> {
+pub(super) fn suspects(facts: &Facts<'_>) -> Vec<(usize, usize)> {
     let mut suspects: Vec<(usize, usize)> = Vec::new();
     if let Some(told) = facts.desk.speaks(facts.model, facts.view.key) {
         for cell in told.findings().iter().filter_map(|finding| finding.cells.first().copied()) {
@@ -400,16 +359,4 @@ fn suspects(facts: &Facts<'_>) -> Vec<(usize, usize)> {
         }
     }
     suspects
-}
-
-/// The first rank of the next host, or of this one or the one before; eight ranks further where there is one host.
-fn beside_host(model: &Model, at: usize, next: bool) -> usize {
-    let ranks = &model.header.topology.ranks;
-    let starts = |rank: usize| rank == 0 || ranks.get(rank).map(|p| &p.host) != ranks.get(rank - 1).map(|p| &p.host);
-    let found = if next { (at + 1..ranks.len()).find(|&rank| starts(rank)) } else { (1..at).rev().find(|&rank| starts(rank)) };
-    match found {
-        Some(rank) => rank,
-        None if next => (at + 8).min(ranks.len().saturating_sub(1)),
-        None => at.saturating_sub(8),
-    }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::atlas::{Atlas, Order};
 use super::insight::Insight;
 use super::state::MatrixPanel;
 use crate::diagnose::compare::Changes;
@@ -42,6 +43,8 @@ pub struct Key {
     pub bytes: u64,
     /// of the small-message time: smallest size that has a sample, bytes; else 0, since it changes as a sweep goes on
     pub small: u64,
+    /// in which order ranks stand
+    pub order: Order,
 }
 
 impl Key {
@@ -55,7 +58,7 @@ impl Key {
         let first = patterns.iter().copied().find(|pattern| pattern.is_pair()).filter(|_| !usual);
         let pattern = panel.pattern.or(first).unwrap_or(Pattern::Peer);
         let small = if panel.metric == Metric::SmallTime { sizes.first().copied().unwrap_or(0) } else { 0 };
-        Self { metric: panel.metric, pattern, bytes, small }
+        Self { metric: panel.metric, pattern, bytes, small, order: panel.order }
     }
 
     /// The cell of the matrix at a row and a column: on the diagonal of `peer`, the copy inside the rank.
@@ -115,24 +118,29 @@ pub struct View {
 
 impl View {
     /// All of it, in O(n²).
-    pub fn build(model: &Model, router: &Router, key: Key, changes: Option<Arc<Changes>>) -> Self {
-        Self { key, grid: grid(model, router, key, changes.as_deref()), insight: insight(model, key), changes }
+    pub fn build(model: &Model, atlas: &Atlas, key: Key, changes: Option<Arc<Changes>>) -> Self {
+        Self { key, grid: grid(model, atlas, key, changes.as_deref()), insight: insight(model, key), changes }
     }
 
     /// The same facts beside another session.
-    pub fn compare(&mut self, model: &Model, router: &Router, changes: Option<Arc<Changes>>) {
+    pub fn compare(&mut self, model: &Model, atlas: &Atlas, changes: Option<Arc<Changes>>) {
         self.changes = changes;
         if self.key.metric == Metric::Change {
-            self.grid = grid(model, router, self.key, self.changes.as_deref());
+            self.grid = grid(model, atlas, self.key, self.changes.as_deref());
         }
     }
 
     /// Another view of the same facts. What stands out does not depend on the metric, and of a thousand ranks takes longest.
-    pub fn turn(&mut self, model: &Model, router: &Router, key: Key) {
+    pub fn turn(&mut self, model: &Model, atlas: &Atlas, key: Key) {
+        if key == (Key { order: key.order, ..self.key }) {
+            self.key = key;
+            self.grid.arrange(atlas.orders.axes(key.order, &self.grid));
+            return;
+        }
         if (key.pattern, key.bytes) != (self.key.pattern, self.key.bytes) {
             self.insight = insight(model, key);
         }
-        self.grid = grid(model, router, key, self.changes.as_deref());
+        self.grid = grid(model, atlas, key, self.changes.as_deref());
         self.key = key;
     }
 
@@ -175,8 +183,16 @@ impl View {
     }
 }
 
-fn grid(model: &Model, router: &Router, key: Key, changes: Option<&Changes>) -> Grid {
-    Grid::build(key.metric, model.world(), |from, to| value(model, router, key, changes, (from, to)))
+fn grid(model: &Model, atlas: &Atlas, key: Key, changes: Option<&Changes>) -> Grid {
+    let value = |from, to| value(model, &atlas.router, key, changes, (from, to));
+    if key.order != Order::Slowness {
+        // Which order it is does not depend on the values.
+        let axes = atlas.orders.axes(key.order, &Grid::new(key.metric, 0));
+        return Grid::arranged(key.metric, axes, value);
+    }
+    let mut grid = Grid::arranged(key.metric, Arc::clone(atlas.orders.by_rank()), value);
+    grid.arrange(atlas.orders.axes(key.order, &grid));
+    grid
 }
 
 fn insight(model: &Model, key: Key) -> Insight {

@@ -41,12 +41,16 @@ pub fn actions(scene: &Scene<'_>) -> Vec<(Action, &'static str)> {
             actions.extend([(Action::Up, "up"), (Action::Down, "down")]);
         }
         Tab::Matrix => {
-            actions.extend([
-                (Action::NextMetric, "metric"),
-                (Action::NextPattern, "pattern"),
-                (Action::NextSize, "size"),
-                (Action::NextSuspect, "next suspect"),
-            ]);
+            let parts = scene.view.grid.axes().stops().len() > 1;
+            if parts {
+                // Of many ranks, where to look goes before what to look at.
+                actions.extend([(Action::NextSuspect, "next suspect"), (Action::ZoomIn, "closer"), (Action::ZoomOut, "back")]);
+                actions.extend([(Action::FindPair, "find"), (Action::NextOrder, "order"), (Action::NextReduce, "worst/mean")]);
+            }
+            actions.extend([(Action::NextMetric, "metric"), (Action::NextPattern, "pattern"), (Action::NextSize, "size")]);
+            if !parts {
+                actions.push((Action::NextSuspect, "next suspect"));
+            }
             if !recorded {
                 actions.extend([
                     (Action::Remeasure, "re-measure"),

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::text::{count, cut, fit, left, panel, put, right, span, window, wrap};
 use super::{HitMap, Scene, route, standout};
-use crate::matrix::Metric;
+use crate::matrix::{Edge, Metric};
 use crate::sample::{Pattern, Status};
 use crate::session::{Shot, SizeCell};
 use crate::sweep::Enough;
@@ -41,7 +41,8 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
     let inner = panel(buf, area, look, &Line::from(span(title, look.title())));
     let beside = inner.height < 8;
     let columns = usize::from(if beside { inner.width / 2 } else { inner.width });
-    let facts = facts(scene, columns);
+    let mut facts = block(scene, hits.matrix.level(), columns);
+    facts.extend(self::facts(scene, columns));
     if beside {
         // Below the matrix: facts side by side.
         let half = inner.width / 2;
@@ -72,6 +73,38 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
     if let Some(size) = measured(scene) {
         shots(scene, size, buf, list, hits);
     }
+}
+
+/// The block that the pair was chosen from: what it is of, how many pairs it has, and between what they lie.
+fn block(scene: &Scene<'_>, level: usize, columns: usize) -> Vec<Line<'static>> {
+    if level == 0 {
+        return Vec::new();
+    }
+    let (look, grid, metric) = (scene.look, &scene.view.grid, scene.view.key.metric);
+    let axes = grid.axes();
+    let (row, column) = axes.places(scene.ui.matrix.cursor);
+    let (row, column) = (axes.block_of(level, row), axes.block_of(level, column));
+    let block = grid.block(level, row, column);
+    let name = |edge, block| scene.atlas.orders.name(axes, edge, level, block);
+    let room = columns.saturating_sub(NAMES + 2);
+    let line = |label: &str, text: String| {
+        Line::from(vec![span(format!(" {}", left(label, NAMES)), look.dim()), span(cut(&text, room), look.text())])
+    };
+    let mut told = vec![line("worst of", format!("{} → {}", name(Edge::Senders, row), name(Edge::Receivers, column)))];
+    let unit = metric.unit(grid.all().max);
+    let number = |value| metric.format(value, unit);
+    let mut known = vec![block.count.to_string()];
+    if block.count > 0 {
+        known.push(format!(", {} – {}", number(block.min), number(block.max)));
+        known.push(format!(", mean {}", number(block.mean(metric))));
+    }
+    told.push(line("its pairs", fit(&known, room)));
+    if block.bad() > 0 {
+        let parts = [(block.corrupt, "corrupt"), (block.timeout, "timed out"), (block.waived, "waived")];
+        let parts: Vec<String> = parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+        told.push(Line::from(span(cut(&format!(" {}", parts.join(", ")), columns), look.error())));
+    }
+    told
 }
 
 /// The pair in one line: `0→1  8.30 GB/s  8.21 – 8.39 (95 %)  back 6.00`.

@@ -2,12 +2,14 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::text::Line;
 
-use super::text::put;
+use super::text::{put, span, typing};
 use super::{HitMap, Scene, inspector, standout};
-use crate::matrix::Metric;
+use crate::matrix::{Edge, Metric};
 use crate::sample::{EngineKind, Pattern};
 use crate::session::{Imported, Model};
+use crate::tui::atlas::Order;
 use crate::tui::findings::{FindingsSight, Lit};
 use crate::tui::state::MatrixPanel;
 use crate::tui::widgets::matrix::{self, MatrixView, Zoom};
@@ -28,11 +30,6 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
     let digits = scene.model.world() as u16 + 6;
     let below = if side == 0 { area.height.saturating_sub(digits).clamp(2, 8) } else { 0 };
     let left = Rect { width: area.width - side, height: area.height - below, ..area };
-    if side > 0 {
-        inspector::draw(scene, buf, Rect { x: left.right(), width: side, ..area }, hits);
-    } else {
-        inspector::draw(scene, buf, Rect { y: left.bottom(), height: below, ..area }, hits);
-    }
     // Three lines or more in a frame where there is room, else one sentence.
     let words = match left.height {
         40.. => 7,
@@ -46,17 +43,29 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
         put(buf, words_area, 0, &standout::sentence(scene, usize::from(words_area.width)));
     }
     matrix(scene, buf, Rect { height: left.height - words, ..left }, hits);
+    // After the matrix: it tells which block the cursor is on.
+    if side > 0 {
+        inspector::draw(scene, buf, Rect { x: left.right(), width: side, ..area }, hits);
+    } else {
+        inspector::draw(scene, buf, Rect { y: left.bottom(), height: below, ..area }, hits);
+    }
 }
 
 /// The matrix alone, what is chosen on the Findings tab marked, without a cursor.
 pub fn draw_marked(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
-    let panel = MatrixPanel { cursor: NOWHERE, anchor: None, zoom: Zoom::Fit, ..scene.ui.matrix.clone() };
+    let panel = MatrixPanel { cursor: NOWHERE, anchor: None, zoom: Zoom::Fit, depth: 0, ..scene.ui.matrix.clone() };
     let lit = if scene.ui.findings.sight == FindingsSight::Changes { Lit::Change } else { Lit::Finding };
     draw_with(scene, &panel, lit, buf, area, hits);
 }
 
 fn matrix(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
     draw_with(scene, &scene.ui.matrix, scene.ui.findings.lit, buf, area, hits);
+    if let Some(typed) = scene.ui.matrix.typing.as_ref().filter(|_| area.height > 2 && area.width > 20) {
+        let room = area.width - 4;
+        let mut spans = vec![span(" find ", scene.look.title())];
+        spans.extend(typing(scene.look, typed, usize::from(room).saturating_sub(7)));
+        put(buf, Rect { x: area.x + 2, y: area.bottom() - 1, width: room, height: 1 }, 0, &Line::from(spans));
+    }
 }
 
 /// Of an imported session: which table the cells of this size are of, and what they mean.
@@ -92,6 +101,12 @@ fn draw_with(scene: &Scene<'_>, panel: &MatrixPanel, lit: Lit, buf: &mut Buffer,
     if !lost.is_empty() {
         title.push(format!("lost {}", format_ranks(&lost)));
     }
+    if panel.order != Order::Rank {
+        title.insert(1, panel.order.told().to_owned());
+    }
+    let axes = scene.view.grid.axes();
+    let window = panel.window(axes);
+    let crumbs = crumbs(scene, panel);
     let found = scene.view.insight.findings();
     let told = scene.desk.speaks(scene.model, key);
     let slow = told.map_or((&found.senders, &found.receivers), |told| (&told.slow.0, &told.slow.1));
@@ -105,6 +120,9 @@ fn draw_with(scene: &Scene<'_>, panel: &MatrixPanel, lit: Lit, buf: &mut Buffer,
         selection: panel.anchor.map(|anchor| (anchor, panel.cursor)),
         transpose: panel.transpose,
         zoom: panel.zoom,
+        window,
+        crumbs: &crumbs,
+        reduce: panel.reduce,
         title: &title,
         lost: &lost,
         slow: (slow.0, slow.1),
@@ -113,6 +131,19 @@ fn draw_with(scene: &Scene<'_>, panel: &MatrixPanel, lit: Lit, buf: &mut Buffer,
         theme: &scene.look.theme,
     };
     hits.matrix = matrix::draw(&view, area, buf);
+}
+
+/// The way to what is looked at, from the whole: `all`, `rack 3 → rack 7`, `host012 → host031`.
+fn crumbs(scene: &Scene<'_>, panel: &MatrixPanel) -> Vec<String> {
+    let axes = scene.view.grid.axes();
+    let stops = axes.stops();
+    if stops.len() < 2 {
+        return Vec::new();
+    }
+    let (row, column) = axes.places(panel.cursor);
+    let name = |edge: Edge, level: usize, place: usize| scene.atlas.orders.name(axes, edge, level, axes.block_of(level, place));
+    let pair = |&level: &usize| format!("{} → {}", name(Edge::Senders, level, row), name(Edge::Receivers, level, column));
+    std::iter::once("all".to_owned()).chain(stops.iter().take(panel.depth + 1).skip(1).map(pair)).collect()
 }
 
 /// The session that is compared with, where that is what is shown.

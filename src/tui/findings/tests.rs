@@ -122,7 +122,7 @@ fn pairs_of_many_ranks_are_lit_as_pixels_and_as_blocks() {
         let (lit, app) = plain(true);
         let changed: Vec<(u16, u16)> = lit.area.positions().filter(|&at| lit[at] != dark[at]).map(|at| (at.x, at.y)).collect();
         let in_matrix = changed.iter().filter_map(|&(x, y)| app.hits.matrix.at(x, y, false)).collect::<Vec<_>>();
-        let blocks = ranks / app.hits.matrix.step();
+        let blocks = app.view().grid.side(app.hits.matrix.level());
         assert!((blocks - 1..=blocks * 2).contains(&in_matrix.len()), "{} of {blocks} at {level:?}", in_matrix.len());
         assert!(in_matrix.iter().all(|hit| hit.from.start < 8), "only the first row: {in_matrix:?}");
     }

@@ -84,7 +84,8 @@ impl Insight {
             found.compared += pairs.order.len();
             // Of two directions either could be the usual one.
             let few = pairs.order.len() < 3;
-            let slow = pairs.order.iter().take(most).map(|&(bits, from, to)| Slow { from, to, class, rate: f64::from_bits(bits), typical });
+            let slow = pairs.order.iter().take(most).map(|&(bits, from, to)| (f64::from_bits(bits), from as usize, to as usize));
+            let slow = slow.map(|(rate, from, to)| Slow { from, to, class, rate, typical });
             let slow = slow.filter(|slow| !explained(slow.from, slow.to, class, slow.rate)).take(PAIRS);
             for slow in slow {
                 if slow.share() < SLOW_PAIR && !few {
@@ -99,7 +100,7 @@ impl Insight {
         found.pairs.sort_by(|a, b| a.share().total_cmp(&b.share()).then(a.rate.total_cmp(&b.rate)));
         found.pairs.truncate(PAIRS);
         let skews = self.skews().take(most).take_while(|skew| skew.ratio() > SKEWED);
-        let class = |from, to| self.known.get(&(from, to)).map_or(PathClass::Local, |&(_, class)| class);
+        let class = |from, to| self.known.get((from, to)).map_or(PathClass::Local, |(_, class)| class);
         found.skews = skews.filter(|skew| !explained(skew.from, skew.to, class(skew.from, skew.to), skew.rate)).take(PAIRS).collect();
         found
     }
@@ -125,7 +126,7 @@ impl Insight {
     /// The known cells of a line: the other rank, and the bandwidth.
     fn cells(&self, class: PathClass, way: Way, rank: usize) -> impl Iterator<Item = (usize, f64)> {
         (0..self.lines.world()).filter(move |&other| other != rank).filter_map(move |other| {
-            let &(rate, of) = self.known.get(&way.pair(rank, other))?;
+            let (rate, of) = self.known.get(way.pair(rank, other))?;
             (of == class).then_some((other, rate))
         })
     }

@@ -1,5 +1,6 @@
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
+use super::known::Known;
 use crate::topology::PathClass;
 
 /// What a rank does with the bytes: a row of the matrix, or a column.
@@ -48,14 +49,7 @@ pub(super) struct Lines {
 
 impl Lines {
     /// A cell's bandwidth has changed; `known` has the new one.
-    pub fn change(
-        &mut self,
-        known: &HashMap<(usize, usize), (f64, PathClass)>,
-        class: PathClass,
-        (from, to): (usize, usize),
-        old: Option<f64>,
-        new: Option<f64>,
-    ) {
+    pub fn change(&mut self, known: &Known, class: PathClass, (from, to): (usize, usize), old: Option<f64>, new: Option<f64>) {
         self.world = self.world.max(from + 1).max(to + 1);
         let world = self.world;
         let ways = self.classes.entry(class).or_default();
@@ -71,8 +65,8 @@ impl Lines {
             if best >= line.best {
                 line.best = best;
             } else if old.is_some_and(|old| old >= line.best) {
-                let rates = (0..world).filter_map(|other| known.get(&way.pair(rank, other)));
-                line.best = rates.filter(|(_, of)| *of == class).map(|&(rate, _)| rate).fold(0.0, f64::max);
+                let rates = (0..world).filter_map(|other| known.get(way.pair(rank, other)));
+                line.best = rates.filter(|(_, of)| *of == class).map(|(rate, _)| rate).fold(0.0, f64::max);
             }
         }
     }

@@ -14,20 +14,20 @@ mod frame;
 mod hit;
 mod layout;
 mod legend;
+mod minimap;
 mod paint;
 mod pixels;
+mod placed;
 #[cfg(test)]
 mod tests;
 
 pub use hit::{Hit, HitMap};
 
-use std::ops::Range;
-
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::matrix::Grid;
+use crate::matrix::{Grid, Reduce};
 use crate::sample::Pattern;
 use crate::topology::Topology;
 use crate::tui::theme::Theme;
@@ -35,6 +35,7 @@ use crate::tui::theme::Theme;
 use layout::{Groups, Kind, Layout};
 use paint::Painter;
 pub(in crate::tui) use paint::color;
+use placed::Placed;
 
 /// How much of a matrix is seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -71,6 +72,16 @@ pub struct Lit<'a> {
     pub name: &'a str,
 }
 
+/// A block of the pyramid that is looked at instead of the whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    pub level: usize,
+    /// block along the edge of the senders
+    pub senders: usize,
+    /// block along the edge of the receivers
+    pub receivers: usize,
+}
+
 /// What the matrix shows.
 #[derive(Debug, Clone, Copy)]
 pub struct MatrixView<'a> {
@@ -88,6 +99,12 @@ pub struct MatrixView<'a> {
     /// rows are receivers instead of senders
     pub transpose: bool,
     pub zoom: Zoom,
+    /// which part of it is looked at; `None` for the whole
+    pub window: Option<Window>,
+    /// the way to that part, from the whole; empty if there is no other part to look at
+    pub crumbs: &'a [String],
+    /// what stands for a block
+    pub reduce: Reduce,
     /// what follows the metric in the frame, most important first; what does not fit is left out
     pub title: &'a [String],
     /// ranks that do not answer any more, ascending
@@ -103,7 +120,7 @@ pub struct MatrixView<'a> {
 }
 
 impl MatrixView<'_> {
-    /// (row, column) as drawn -> (sender, receiver), and back.
+    /// (row, column) as drawn -> (sender, receiver), and back; places as well as blocks.
     const fn turn(&self, pair: (usize, usize)) -> (usize, usize) {
         if self.transpose { (pair.1, pair.0) } else { pair }
     }
@@ -111,17 +128,6 @@ impl MatrixView<'_> {
     /// True if a pair is marked.
     fn is_lit(&self, pair: (usize, usize)) -> bool {
         self.lit.is_some_and(|lit| lit.cells.binary_search(&pair).is_ok())
-    }
-
-    /// What is told of ranks beside their row (or above their column): the worst of it, and the first rank that it is of.
-    fn mark(&self, ranks: &Range<usize>, row: bool) -> Option<(Mark, usize)> {
-        let within = |marked: &[usize]| {
-            let first = marked.get(marked.partition_point(|&rank| rank < ranks.start)).copied();
-            first.filter(|rank| ranks.contains(rank))
-        };
-        let slow = if row == self.transpose { self.slow.1 } else { self.slow.0 };
-        let lost = within(self.lost).map(|rank| (Mark::Lost, rank));
-        lost.or_else(|| within(slow).map(|rank| (Mark::Slow, rank)))
     }
 }
 
@@ -156,26 +162,32 @@ pub fn draw(view: &MatrixView<'_>, area: Rect, buffer: &mut Buffer) -> HitMap {
         return HitMap::default();
     }
     let painter = Painter::new(view);
-    let groups = Groups::of(view);
+    let placed = Placed::of(view);
+    let groups = [Groups::of(view, &placed, true), Groups::of(view, &placed, false)];
     let inner = frame::draw_border(view, area, buffer);
-    let Some(layout) = Layout::choose(view, &painter, &groups, inner) else {
+    let (body, map) = minimap::place(view, inner);
+    let Some(layout) = Layout::choose(view, &painter, &placed, &groups, body) else {
         frame::draw_title(view, &painter, 0, area, buffer);
         return HitMap::default();
     };
     let level = match layout.kind {
         Kind::Digits { .. } => {
-            digits::draw(view, &painter, &layout, buffer);
+            digits::draw(view, &painter, &placed, &layout, buffer);
             0
         }
         Kind::Pixels { level } => {
-            pixels::draw(view, &painter, &groups, &layout, level, buffer);
+            pixels::draw(view, &painter, &placed, &groups, &layout, level, buffer);
             level
         }
     };
     frame::draw_title(view, &painter, level, area, buffer);
-    frame::draw_row_headers(view, &groups, &layout, buffer);
+    frame::draw_crumbs(view, area, buffer);
+    frame::draw_row_headers(view, &placed, &groups[0], &layout, buffer);
+    if let Some(map) = map {
+        minimap::draw(view, &painter, &placed, map, buffer);
+    }
     if let Some(y) = layout.legend_y {
         legend::draw(view, &painter, Rect { y, height: 1, ..inner }, buffer);
     }
-    HitMap { columns: layout.columns, rows: layout.rows, transpose: view.transpose, step: 1 << level }
+    HitMap { columns: layout.columns, rows: layout.rows, transpose: view.transpose, level }
 }

@@ -6,20 +6,21 @@ use super::MatrixView;
 use super::frame::right;
 use super::layout::{Kind, Layout};
 use super::paint::{Painter, color};
+use super::placed::Placed;
 use crate::matrix::{Summary, Value};
 
 /// Columns beside a number from which on it stands in the middle.
 const WIDE: u16 = 2;
 
 /// Draw cells, column headers, lines and summaries; O(cells drawn).
-pub(super) fn draw(view: &MatrixView<'_>, painter: &Painter, layout: &Layout, buffer: &mut Buffer) {
+pub(super) fn draw(view: &MatrixView<'_>, painter: &Painter, placed: &Placed<'_>, layout: &Layout, buffer: &mut Buffer) {
     let Kind::Digits { number } = layout.kind else { return };
-    let cursor = view.turn(view.cursor);
+    let cursor = placed.cursor;
     draw_lines(view, layout, buffer);
-    draw_column_headers(view, layout, number, cursor.1, buffer);
+    draw_column_headers(view, placed, layout, number, buffer);
     let selected = |row: usize, column: usize| {
         view.selection.is_some_and(|(a, b)| {
-            let (a, b) = (view.turn(a), view.turn(b));
+            let (a, b) = (view.turn(placed.axes.places(a)), view.turn(placed.axes.places(b)));
             (a.0.min(b.0)..=a.0.max(b.0)).contains(&row) && (a.1.min(b.1)..=a.1.max(b.1)).contains(&column)
         })
     };
@@ -28,7 +29,7 @@ pub(super) fn draw(view: &MatrixView<'_>, painter: &Painter, layout: &Layout, bu
         let row = rows.start;
         for (x, pitch, columns) in &layout.columns {
             let column = columns.start;
-            let (from, to) = view.turn((row, column));
+            let (from, to) = placed.axes.pair(view.turn((row, column)));
             let value = view.grid.get(from, to);
             let area = Rect { x: *x, y: half / 2, width: *pitch, height: halves / 2 };
             let (text, mut style) = painter.cell(value, from == to, usize::from(number));
@@ -57,7 +58,7 @@ pub(super) fn draw(view: &MatrixView<'_>, painter: &Painter, layout: &Layout, bu
     if let Some(area) = at_cursor {
         draw_cursor(view, painter, area, number, buffer);
     }
-    draw_summaries(view, painter, layout, number, buffer);
+    draw_summaries(view, painter, placed, layout, number, buffer);
 }
 
 /// First column of the number in a cell: at the right of a narrow one, in the middle of a wide one.
@@ -102,16 +103,17 @@ fn draw_lit(view: &MatrixView<'_>, painter: &Painter, (field, y): (u16, u16), (n
     buffer.set_stringn(x, y, lit.mark, 1, ink.add_modifier(Modifier::BOLD));
 }
 
-fn draw_column_headers(view: &MatrixView<'_>, layout: &Layout, number: u16, cursor: usize, buffer: &mut Buffer) {
+fn draw_column_headers(view: &MatrixView<'_>, placed: &Placed<'_>, layout: &Layout, number: u16, buffer: &mut Buffer) {
+    let (_, cursor) = placed.cursor;
     let (dim, cross) = (view.theme.style("ui.text.dim"), view.theme.style("ui.crosshair"));
     let y = layout.area.y;
-    for (x, pitch, ranks) in &layout.columns {
-        let mark = view.mark(ranks, false).map(|(mark, _)| mark);
+    for (x, pitch, places) in &layout.columns {
+        let mark = placed.mark(places, false).map(|(mark, _)| mark);
         let plain = mark.map_or(dim, |mark| mark.style(view.theme));
-        let text = ranks.start.to_string();
+        let text = placed.rank(false, places.start).to_string();
         let start = field(Rect { x: *x, y, width: *pitch, height: 1 }, number);
         let end = start + number;
-        right(buffer, start, y, number, &text, if ranks.start == cursor { cross } else { plain });
+        right(buffer, start, y, number, &text, if places.start == cursor { cross } else { plain });
         if let Some(mark) = mark {
             buffer.set_stringn(end.saturating_sub(text.len() as u16 + 1).max(*x), y, mark.glyph(), 1, mark.style(view.theme));
         }
@@ -154,7 +156,7 @@ fn draw_lines(view: &MatrixView<'_>, layout: &Layout, buffer: &mut Buffer) {
     }
 }
 
-fn draw_summaries(view: &MatrixView<'_>, painter: &Painter, layout: &Layout, number: u16, buffer: &mut Buffer) {
+fn draw_summaries(view: &MatrixView<'_>, painter: &Painter, placed: &Placed<'_>, layout: &Layout, number: u16, buffer: &mut Buffer) {
     let Some((x, y)) = layout.summary else { return };
     let (dim, text) = (view.theme.style("ui.text.dim"), view.theme.style("ui.text"));
     let told = |summary: Summary, width: u16| {
@@ -163,14 +165,16 @@ fn draw_summaries(view: &MatrixView<'_>, painter: &Painter, layout: &Layout, num
     let (of_rows, of_columns) = if view.transpose { ("recv", "send") } else { ("send", "recv") };
     let width = number.max(5);
     right(buffer, x, layout.area.y, width, of_rows, dim);
-    for (half, halves, ranks) in &layout.rows {
-        let summary = if view.transpose { view.grid.column(ranks.start) } else { view.grid.row(ranks.start) };
+    for (half, halves, places) in &layout.rows {
+        let rank = placed.rank(true, places.start);
+        let summary = if view.transpose { view.grid.column(rank) } else { view.grid.row(rank) };
         right(buffer, x, middle(Rect { x, y: half / 2, width, height: halves / 2 }), width, &told(summary, width), text);
     }
     let header = layout.columns.first().map_or(0, |column| column.0.saturating_sub(layout.area.x + 1));
     right(buffer, layout.area.x + 1, y, header, of_columns, dim);
-    for (x, pitch, ranks) in &layout.columns {
-        let summary = if view.transpose { view.grid.row(ranks.start) } else { view.grid.column(ranks.start) };
+    for (x, pitch, places) in &layout.columns {
+        let rank = placed.rank(false, places.start);
+        let summary = if view.transpose { view.grid.row(rank) } else { view.grid.column(rank) };
         right(buffer, field(Rect { x: *x, y, width: *pitch, height: 1 }, number), y, number, &told(summary, number), text);
     }
 }

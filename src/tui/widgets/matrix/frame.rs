@@ -4,9 +4,11 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 use ratatui::widgets::{Block, BorderType, Widget};
 
-use super::layout::{Groups, Kind, Layout};
+use super::layout::{Groups, Kind, Layout, short};
 use super::paint::Painter;
+use super::placed::Placed;
 use super::{Mark, MatrixView};
+use crate::tui::atlas::tiers;
 use crate::units::plain;
 
 /// Draw the border; what is inside it is returned.
@@ -24,7 +26,7 @@ pub(super) fn draw_title(view: &MatrixView<'_>, painter: &Painter, level: usize,
     let mut parts = vec![format!(" {}", painter.title())];
     parts.extend(painter.told_pattern().map(|pattern| format!(" · {pattern}")));
     if level > 0 {
-        parts.push(format!(" · worst of {0}×{0}", 1_usize << level));
+        parts.push(format!(" · {} of {}", view.reduce.name(), tiers(view.grid.axes().tier(level))));
     }
     let mut own = view.title.iter();
     parts.extend(own.next().map(|part| format!(" · {}", plain(part))));
@@ -41,19 +43,32 @@ pub(super) fn draw_title(view: &MatrixView<'_>, painter: &Painter, level: usize,
     buffer.set_stringn(area.x + 1, area.y, format!("{text} "), room + 1, view.theme.style("ui.title"));
 }
 
+/// Draw the way to the part that is seen into the lower border; where room is short, its end.
+pub(super) fn draw_crumbs(view: &MatrixView<'_>, area: Rect, buffer: &mut Buffer) {
+    let room = usize::from(area.width.saturating_sub(4));
+    let told = |from: usize| {
+        let cut = if from > 0 { "… ▸ " } else { "" };
+        format!("{cut}{}", view.crumbs.get(from..).unwrap_or(&[]).join(" ▸ "))
+    };
+    let fits = (0..view.crumbs.len()).map(told).find(|text| Span::raw(text.as_str()).width() <= room);
+    if let Some(text) = fits {
+        buffer.set_stringn(area.x + 1, area.bottom() - 1, format!(" {text} "), room + 2, view.theme.style("ui.title"));
+    }
+}
+
 /// Draw host and rank of every row.
-pub(super) fn draw_row_headers(view: &MatrixView<'_>, groups: &Groups, layout: &Layout, buffer: &mut Buffer) {
+pub(super) fn draw_row_headers(view: &MatrixView<'_>, placed: &Placed<'_>, groups: &Groups<'_>, layout: &Layout, buffer: &mut Buffer) {
     let (host_width, rank_width) = layout.header;
     let (dim, cross) = (view.theme.style("ui.text.dim"), view.theme.style("ui.crosshair"));
-    let (cursor, _) = view.turn(view.cursor);
+    let (cursor, _) = placed.cursor;
     let host_x = layout.area.x + 1;
     let rank_x = if host_width > 0 { host_x + host_width + 1 } else { host_x };
     let digits = matches!(layout.kind, Kind::Digits { .. });
     let (mut told, mut marked, mut at_cursor) = (None, None, None);
-    for (at, (half, count, ranks)) in layout.rows.iter().enumerate() {
+    for (at, (half, count, places)) in layout.rows.iter().enumerate() {
         // Digits stand in the middle of a high row.
         let y = if digits { half / 2 + (count / 2).saturating_sub(1) / 2 } else { half / 2 };
-        let mark = view.mark(ranks, true);
+        let mark = placed.mark(places, true);
         if let Some((mark, rank)) = mark.filter(|(mark, _)| *mark == Mark::Lost || marked != Some(y)) {
             buffer.set_stringn(layout.area.x, y, mark.glyph(), 1, mark.style(view.theme));
             if !digits && at_cursor != Some(y) {
@@ -62,19 +77,19 @@ pub(super) fn draw_row_headers(view: &MatrixView<'_>, groups: &Groups, layout: &
             marked = Some(y);
         }
         let dim = mark.filter(|_| digits).map_or(dim, |(mark, _)| mark.style(view.theme));
-        let under = ranks.contains(&cursor);
+        let under = places.contains(&cursor);
         // Of the hosts that begin in this block the first is named.
-        let begins = groups.begins_in(ranks);
-        let name = begins.or_else(|| groups.run_of(ranks.start)).filter(|_| at == 0 || begins.is_some());
+        let begins = groups.begins_in(places);
+        let name = begins.or_else(|| groups.run_of(places.start)).filter(|_| at == 0 || begins.is_some());
         if let Some((_, name)) = name.filter(|_| host_width > 0 && told != Some(y)) {
-            buffer.set_stringn(host_x, y, name, usize::from(host_width), if under { cross } else { dim });
+            buffer.set_stringn(host_x, y, short(name), usize::from(host_width), if under { cross } else { dim });
             told = Some(y);
         }
         if digits {
-            right(buffer, rank_x, y, rank_width, &ranks.start.to_string(), if under { cross } else { dim });
+            right(buffer, rank_x, y, rank_width, &placed.rank(true, places.start).to_string(), if under { cross } else { dim });
         } else if under {
             let middle = u16::midpoint(*half, (count - 1) / 2);
-            right(buffer, rank_x, middle, rank_width, &cursor.to_string(), cross);
+            right(buffer, rank_x, middle, rank_width, &placed.rank(true, cursor).to_string(), cross);
             buffer.set_stringn(rank_x + rank_width, middle, "▸", 1, cross);
             at_cursor = Some(middle);
         }

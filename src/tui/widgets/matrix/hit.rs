@@ -1,23 +1,23 @@
 use std::ops::Range;
 
-/// The pairs of ranks under a point of the screen.
+/// The pairs of ranks under a point of the screen, by their places along the edges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
-    /// senders
+    /// places of senders
     pub from: Range<usize>,
-    /// receivers
+    /// places of receivers
     pub to: Range<usize>,
 }
 
 /// Which pairs of ranks were drawn where.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HitMap {
-    /// screen columns, ascending: first, number, ranks along the row
+    /// screen columns, ascending: first, number, places along the row
     pub(super) columns: Vec<(u16, u16, Range<usize>)>,
-    /// half rows of the screen (2 · row, and + 1 for the lower half), ascending: first, number, ranks down the column
+    /// half rows of the screen (2 · row, and + 1 for the lower half), ascending: first, number, places down the column
     pub(super) rows: Vec<(u16, u16, Range<usize>)>,
     pub(super) transpose: bool,
-    pub(super) step: usize,
+    pub(super) level: usize,
 }
 
 impl HitMap {
@@ -30,9 +30,9 @@ impl HitMap {
         Some(Hit { from, to })
     }
 
-    /// Ranks along the edge of one drawn block: what one press of an arrow should move by. At least 1.
-    pub fn step(&self) -> usize {
-        self.step.max(1)
+    /// The level of the pyramid whose blocks were drawn: what one press of an arrow moves by.
+    pub const fn level(&self) -> usize {
+        self.level
     }
 
     /// Blocks drawn across and down.

@@ -21,9 +21,8 @@ pub(super) fn draw(view: &MatrixView<'_>, painter: &Painter, area: Rect, buffer:
     if let Some(domain) = painter.domain {
         let all = view.grid.all();
         let (least, most) = match painter.metric {
-            Metric::Bandwidth | Metric::ShareOfExpected | Metric::DuplexRatio | Metric::Change => (all.worst, all.best),
-            Metric::SmallTime | Metric::Spread => (all.best, all.worst),
             Metric::Asymmetry => (-all.worst.abs(), all.worst.abs()),
+            _ => (all.min, all.max),
         };
         // What lies beyond an end is drawn in the end's colour, and this says so.
         let beyond = |is: bool, sign: &'static str| if is { sign } else { "" };

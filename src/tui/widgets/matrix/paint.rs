@@ -31,7 +31,7 @@ impl<'a> Painter<'a> {
         let (theme, metric) = (view.theme, view.grid.metric());
         let domain = view.grid.domain();
         // Of rates the very largest, not a percentile: what is told in words has the same unit.
-        let largest = if metric == Metric::Bandwidth { view.grid.all().best } else { domain.map_or(f64::NAN, |domain| domain.hi) };
+        let largest = if metric == Metric::Bandwidth { view.grid.all().max } else { domain.map_or(f64::NAN, |domain| domain.hi) };
         let map = if metric.has_sides() { Map::Diverging } else { Map::Sequential };
         let level = theme.level();
         let accent = match theme.style("ui.border.focus").fg {
@@ -106,7 +106,7 @@ impl<'a> Painter<'a> {
     pub(super) fn full_width(&self, grid: &Grid) -> u16 {
         let all = grid.all();
         let diagonal = (0..grid.world()).filter_map(|rank| grid.get(rank, rank).known());
-        let ends = [all.worst, all.best, -all.worst].into_iter().filter(|value| self.metric.accepts(*value));
+        let ends = [all.min, all.max, -all.worst].into_iter().filter(|value| self.metric.accepts(*value));
         let widths = ends.chain(diagonal).map(|value| self.metric.format(value, self.unit).chars().count());
         widths.max().unwrap_or(1).clamp(3, 6) as u16
     }
@@ -127,6 +127,11 @@ impl<'a> Painter<'a> {
             None if self.fills() => Look { paint: exact(self.theme.ground().blend(self.theme.text(), 0.08), self.level), glyph: None },
             None => Look { paint: Paint::Plain, glyph: Some(('╲', self.theme.style("state.missing"))) },
         }
+    }
+
+    /// The ground of a pixel, some of it taken away.
+    pub(super) fn faded(&self, look: Look, ground: Rgb, share: f64) -> Color {
+        color(rgb_of_paint(look.paint).map_or(look.paint, |rgb| exact(rgb.blend(ground, share), self.level)))
     }
 
     /// A pixel inside a selection.
