@@ -73,8 +73,13 @@ pub(super) fn export(global: &super::args::Global, source: &Path, wanted: &Wante
                 print(&format!("{}\n", picture.display()));
             }
         }
-        Format::Svg => {
-            let picture = picture(global, &model, wanted)?;
+        Format::Svg | Format::Png => {
+            let canvas = picture(global, &model, wanted)?;
+            let picture = if wanted.format == Format::Png {
+                export::raster::png(&canvas)?
+            } else {
+                export::svg::svg(&canvas, &format!("toposcope {}", model.header.name)).into_bytes()
+            };
             fs::write(&wanted.out, picture).with_context(|| format!("--out {}", wanted.out.display()))?;
         }
     }
@@ -83,12 +88,12 @@ pub(super) fn export(global: &super::args::Global, source: &Path, wanted: &Wante
 }
 
 #[cfg(not(feature = "tui"))]
-fn picture(_: &super::args::Global, _: &Model, _: &Wanted) -> Result<String> {
+fn picture(_: &super::args::Global, _: &Model, _: &Wanted) -> Result<export::svg::Canvas> {
     bail!("pictures are drawn by the screen, and this program was built without it (feature tui)")
 }
 
 #[cfg(feature = "tui")]
-fn picture(global: &super::args::Global, model: &Model, wanted: &Wanted) -> Result<String> {
+fn picture(global: &super::args::Global, model: &Model, wanted: &Wanted) -> Result<export::svg::Canvas> {
     use crate::matrix::Metric;
     use crate::tui::{Tab, Ui, picture};
     let metric = match wanted.metric.as_str() {
@@ -133,8 +138,7 @@ fn picture(global: &super::args::Global, model: &Model, wanted: &Wanted) -> Resu
         ui.compare_last_plans();
     }
     let look = super::look::look(global, crate::ramp::Level::TrueColor)?;
-    let canvas = picture(model, &ui, &look, &super::efficiency::table(global)?, (width, height), against);
-    Ok(export::svg::svg(&canvas, &format!("toposcope {}", model.header.name)))
+    Ok(picture(model, &ui, &look, &super::efficiency::table(global)?, (width, height), against))
 }
 
 /// Open a recorded session on this terminal.

@@ -15,6 +15,8 @@ mod files;
 mod fit;
 mod imported;
 mod job;
+#[cfg(feature = "tui")]
+mod keep;
 mod live;
 #[cfg(feature = "tui")]
 mod look;

@@ -9,27 +9,30 @@ use std::time::Duration;
 use crossterm::event::{Event as Input, KeyEvent};
 
 use super::fixture::{header, three};
-use super::{Drained, Ended, Feed, Mode, Setup, Tty, run};
+use super::{Drained, Ended, Feed, Keep, Keeper, Mode, Setup, Tty, run};
 use crate::measure::Gate;
 use crate::ramp::Level;
 use crate::sample::MoverKind;
 use crate::session::{Command, Record};
 use crate::sweep::SweepSettings;
 
+/// What was drawn, how often news were asked for, what was sent, whether inside a probe, what is to be kept, what became of it.
+type Noted = (Vec<u8>, usize, Vec<Command>, bool, Vec<Keep>, Option<Result<String, String>>);
+
 /// What the loop has done so far, to be waited for.
 #[derive(Default)]
 struct Seen {
-    state: Mutex<(Vec<u8>, usize, Vec<Command>, bool)>,
+    state: Mutex<Noted>,
     changed: Condvar,
 }
 
 impl Seen {
-    fn note(&self, what: impl FnOnce(&mut (Vec<u8>, usize, Vec<Command>, bool))) {
+    fn note(&self, what: impl FnOnce(&mut Noted)) {
         what(&mut self.state.lock().unwrap());
         self.changed.notify_all();
     }
 
-    fn wait(&self, until: impl Fn(&(Vec<u8>, usize, Vec<Command>, bool)) -> bool) {
+    fn wait(&self, until: impl Fn(&Noted) -> bool) {
         let mut state = self.state.lock().unwrap();
         while !until(&state) {
             state = self.changed.wait(state).unwrap();
@@ -68,6 +71,18 @@ impl Feed for Job {
     }
 }
 
+/// Notes what it was asked to keep.
+struct Shelf(Arc<Seen>);
+
+impl Keeper for Shelf {
+    fn keep(&mut self, what: Keep) {
+        self.0.note(|state| state.4.push(what));
+    }
+    fn told(&mut self) -> Option<Result<String, String>> {
+        self.0.state.lock().unwrap().5.take()
+    }
+}
+
 struct Paper(Arc<Seen>);
 
 impl Write for Paper {
@@ -94,6 +109,7 @@ fn set(mode: Mode, gate: Option<Arc<Gate>>) -> Stage {
     let feed = Box::new(Job { seen: seen.clone(), records: record_feed, ended: ended_feed, mode, gate: gate.clone() });
     let setup = Setup {
         feed,
+        keeper: Box::new(Shelf(seen.clone())),
         tty: Tty { output: Box::new(Paper(seen.clone())), size: Box::new(|| (80, 24)), input: inputs },
         gate,
         theme: "dark".to_owned(),
@@ -195,7 +211,7 @@ fn leaving_in_the_middle_of_a_probe_says_so_and_waits_or_not() {
         let job = set(Mode::Live, Some(gate));
         job.input.send(key("q")).unwrap();
         job.seen.wait(|state| state.2 == [Command::Quit]);
-        let text = |state: &(Vec<u8>, usize, Vec<Command>, bool)| String::from_utf8_lossy(&state.0).contains("probe ends");
+        let text = |state: &Noted| String::from_utf8_lossy(&state.0).contains("probe ends");
         job.seen.wait(text);
         if again {
             job.input.send(key("q")).unwrap();
