@@ -68,10 +68,7 @@ pub(super) fn export(global: &super::args::Global, source: &Path, wanted: &Wante
             use export::report::{Written, write_report};
             let written = if wanted.format == Format::Html { Written::Html } else { Written::Markdown };
             let seen = session::measured(&model, &super::efficiency::table(global)?);
-            let pictures = write_report(&wanted.out, written, &model, &seen, &crate::diagnose::diagnose(&seen))?;
-            for picture in pictures {
-                print(&format!("{}\n", picture.display()));
-            }
+            write_report(&wanted.out, written, &model, &seen, &crate::diagnose::diagnose(&seen))?;
         }
         Format::Svg | Format::Png => {
             let canvas = picture(global, &model, wanted)?;

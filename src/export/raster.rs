@@ -185,7 +185,7 @@ impl Pixels {
         // Bits as Unicode numbers them: down the left, down the right, then the last row.
         const PLACES: [(f64, f64); 8] =
             [(0.0, 0.0), (0.0, 1.0), (0.0, 2.0), (1.0, 0.0), (1.0, 1.0), (1.0, 2.0), (0.0, 3.0), (1.0, 3.0)];
-        const RADIUS: f64 = 1.3;
+        const RADIUS: f64 = 1.5;
         let scale = self.scale as f64;
         for (across, down) in PLACES.iter().enumerate().filter(|(bit, _)| dots >> bit & 1 == 1).map(|(_, place)| place) {
             let middle = (across.mul_add(5.0, 2.5), down.mul_add(5.0, 2.5));

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "mpi")]
 mod jobs;
-mod term;
+pub mod term;
 
 use std::fs;
 
