@@ -143,6 +143,36 @@ fn keys_reach_the_job_and_leaving_ends_it() {
     assert!(matches!(after.2[..], [Command::StartSweep { .. }, Command::Quit]), "{:?}", after.2);
 }
 
+/// In every kind of session, and under the help page, too: that is what a person looks at.
+#[test]
+fn pictures_and_reports_are_handed_out_and_what_became_of_them_is_told() {
+    for mode in [Mode::Live, Mode::Attached, Mode::Recorded] {
+        let job = set(mode, None);
+        three().1.into_iter().for_each(|record| job.records.send(record).unwrap());
+        for pressed in ["3", "P", "?", "P", "W"] {
+            job.input.send(key(pressed)).unwrap();
+        }
+        job.seen.wait(|state| state.4.len() == 3);
+        job.input.send(key("esc")).unwrap();
+        job.seen.note(|state| state.5 = Some(Ok("wrote it in /there".to_owned())));
+        job.seen.wait(|state| state.5.is_none());
+        let asked = job.seen.state.lock().unwrap().1;
+        job.seen.wait(|state| state.1 > asked + 1);
+        assert!(job.seen.screen().contains("wrote it in /there"), "{}", job.seen.screen());
+        job.input.send(key("q")).unwrap();
+        job.running.join().unwrap().unwrap();
+        let state = job.seen.state.lock().unwrap();
+        let [Keep::Picture { session, of, canvas }, Keep::Picture { canvas: help, .. }, Keep::Report { model }] = &state.4[..] else {
+            panic!("{:?}", state.4.len())
+        };
+        assert_eq!((session.as_str(), of.as_str(), canvas.width, canvas.height), ("stage", "matrix", 80, 24));
+        let text = |canvas: &crate::export::svg::Canvas| canvas.cells.iter().map(|cell| cell.symbol.as_str()).collect::<String>();
+        assert!(text(canvas).contains("Matrix") && !text(canvas).contains("keys · more below"), "{}", text(canvas));
+        assert!(text(help).contains("keys · more below"), "{}", text(help));
+        assert_eq!(model.world(), 3);
+    }
+}
+
 #[test]
 fn leaving_a_job_that_is_only_watched_does_not_end_it() {
     let job = set(Mode::Attached, None);

@@ -10,11 +10,11 @@ use crate::units::{format_gbps, format_ranks, format_size};
 /// Fans that are told one by one at most.
 const FANS: usize = 128;
 
-/// Two tables, of the largest size that most fans have.
-pub fn fans(fits: &Fits, measured: &Measured) -> Vec<Block> {
+/// Over all roots and one by one, of the largest size that most fans have.
+pub fn fans(fits: &Fits, measured: &Measured) -> (Vec<Block>, Vec<Block>) {
     let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
     fits.fans.iter().for_each(|fan| *counts.entry(fan.bytes).or_default() += 1);
-    let Some((&bytes, _)) = counts.iter().max_by_key(|&(&bytes, &count)| (count, bytes)) else { return Vec::new() };
+    let Some((&bytes, _)) = counts.iter().max_by_key(|&(&bytes, &count)| (count, bytes)) else { return Default::default() };
     let own: Vec<&FanRate> = fits.fans.iter().filter(|fan| fan.bytes == bytes && fan.aggregate.is_finite()).collect();
     let mut widths: BTreeMap<(bool, usize), Vec<&FanRate>> = BTreeMap::new();
     own.iter().for_each(|fan| widths.entry((fan.fan == Fan::Out, fan.peers.len())).or_default().push(fan));
@@ -35,7 +35,7 @@ pub fn fans(fits: &Fits, measured: &Measured) -> Vec<Block> {
             at_once,
         ])
     });
-    let mut blocks = vec![
+    let over = vec![
         Block::Text(format!("All bytes over the root's own time, GB/s, at {} a message.", format_size(bytes))),
         Block::Table { head: vec!["way", "peers", "fans", "least", "median", "most", "at a time"], rows: over.collect() },
     ];
@@ -54,11 +54,11 @@ pub fn fans(fits: &Fits, measured: &Measured) -> Vec<Block> {
             fan.n.to_string(),
         ]
     });
-    blocks.push(Block::Table { head: vec!["way", "root", "peers", "GB/s", "95 %", "at a time", "repeats"], rows: rows.collect() });
+    let mut each = vec![Block::Table { head: vec!["way", "root", "peers", "GB/s", "95 %", "at a time", "repeats"], rows: rows.collect() }];
     if slowest.len() > FANS {
-        blocks.push(Block::Text(format!("and {} more fans, whose share of their pairs' own rates is larger.", slowest.len() - FANS)));
+        each.push(Block::Text(format!("and {} more fans, whose share of their pairs' own rates is larger.", slowest.len() - FANS)));
     }
-    blocks
+    (over, each)
 }
 
 /// The fastest of a fan's pairs alone, bytes per second.

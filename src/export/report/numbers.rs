@@ -6,7 +6,7 @@
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use crate::diagnose::{Diagnosis, Measured};
+use crate::diagnose::{Diagnosis, Finding, Measured, Severity};
 use crate::fit::{Fits, median_interval};
 use crate::matrix::{Domain, Metric, Scale, Value};
 use crate::ramp::{Level, Map, Ramp, Rgb, State, state_rgb};
@@ -23,8 +23,9 @@ const EXACT: usize = 64;
 const VALUES: usize = 2_200_000;
 /// Samples of exact reports at most.
 const SAMPLES: u64 = 400_000;
-/// Pairs of findings that are marked at most.
-const MARKS: usize = 4096;
+/// Pairs of a finding that are told at most, and of each piece of its evidence.
+const CELLS: usize = 4096;
+const EVIDENCE: usize = 256;
 /// Steps of a colour map.
 const STEPS: usize = 128;
 
@@ -108,11 +109,7 @@ pub fn numbers(model: &Model, measured: &Measured, diagnosis: &Diagnosis, fits: 
         let left = format_count(fits.single.len() as u64);
         left_out.push(format!("{left} fits of single pairs, ranks and fans (toposcope export SESSION --format fits)"));
     }
-    let marks: Vec<(usize, usize, usize)> = (0..)
-        .zip(&diagnosis.findings)
-        .flat_map(|(number, finding)| finding.cells.iter().map(move |&(from, to)| (number, from, to)))
-        .take(MARKS)
-        .collect();
+    let findings = findings(&diagnosis.findings, &mut left_out);
     let header = &model.header;
     let classes: Vec<String> = measured.classes.iter().map(crate::diagnose::PairClass::name).collect();
     let mut about = json!({
@@ -135,15 +132,48 @@ pub fn numbers(model: &Model, measured: &Measured, diagnosis: &Diagnosis, fits: 
         "samples": samples,
         "fits": fits.classes.iter().chain(&fits.single[..single]).collect::<Vec<_>>(),
         "fans": fits.fans.iter().take(if exact { usize::MAX } else { 0 }).collect::<Vec<_>>(),
-        "findings": diagnosis.findings,
+        "findings": findings,
         "silenced": diagnosis.silenced,
-        "marks": marks,
+        "marks": marks(measured, &findings),
         "looks": looks(),
         "left_out": left_out,
     });
     plain_json(&mut about);
     let class_of = per_pair(world, |from, to| measured.peer.get(from, to).map(|pair| pair.class));
     (Numbers { about, class_of, expected: expected(measured), tables }, left_out)
+}
+
+/// Findings with as many of their pairs as a page can hold.
+fn findings(all: &[Finding], left_out: &mut Vec<String>) -> Vec<Finding> {
+    let mut cut = false;
+    let mut shorten = |pairs: &mut Vec<(usize, usize)>, most| {
+        cut |= pairs.len() > most;
+        pairs.truncate(most);
+    };
+    let mut findings = all.to_vec();
+    for finding in &mut findings {
+        shorten(&mut finding.cells, CELLS);
+        finding.facts.iter_mut().for_each(|fact| shorten(&mut fact.pairs, EVIDENCE));
+    }
+    if cut {
+        left_out.push(format!(
+            "pairs of findings after the {CELLS}th, and of their evidence after the {EVIDENCE}th (toposcope diagnose SESSION --json)"
+        ));
+    }
+    findings
+}
+
+/// Which pairs are framed: of a finding, its pairs. Of one that is about a third of all or more, the first for all of them: a frame
+/// around everything tells nothing. Notes only where nothing is graver.
+fn marks(measured: &Measured, findings: &[Finding]) -> Vec<(usize, usize, usize)> {
+    let grave = findings.iter().any(|finding| finding.severity > Severity::Note);
+    let own = (0..).zip(findings).filter(|(_, finding)| !grave || finding.severity > Severity::Note);
+    own.flat_map(|(number, finding)| {
+        let whole = finding.cells.len() * 3 > measured.peer.len();
+        let shown = if whole { 1 } else { finding.cells.len() };
+        finding.cells.iter().take(shown).map(move |&(from, to)| (number, from, to))
+    })
+    .collect()
 }
 
 /// The document as a page's script element may hold it: no letter that could end the element or be taken for markup.

@@ -26,6 +26,8 @@
   const states = Object.fromEntries(data.looks.states.map((state) => [state.letter, state]));
   const marked = new Map();
   for (const [finding, from, to] of data.marks) if (!marked.has(from * world + to)) marked.set(from * world + to, finding);
+  const member = new Map();
+  data.findings.forEach((finding, number) => (finding.cells || []).forEach(([from, to]) => { const at = from * world + to; if (!member.has(at)) member.set(at, number); }));
   const size = (bytes) => {
     for (const [shift, unit] of [[30, "GiB"], [20, "MiB"], [10, "KiB"]]) {
       const amount = bytes / 2 ** shift;
@@ -275,7 +277,7 @@
       const kind = data.class_of[at];
       if (kind != null && data.classes[kind]) parts.push("path " + data.classes[kind]);
     } else parts.push("its own copies");
-    const finding = marked.get(at);
+    const finding = marked.get(at) ?? member.get(at);
     if (finding != null) parts.push("part of finding " + (finding + 1) + ": " + data.findings[finding].title);
     $("cell").textContent = size(own.bytes) + ", " + parts.join(" · ");
     if (shown === cursor) pair(from, to);

@@ -16,6 +16,10 @@ use crate::units::{format_seconds, format_size};
 const LONG: usize = 5;
 /// Findings that are told at all.
 const FINDINGS: usize = 20;
+/// Causes of a finding that are told; the page has all.
+const CAUSES: usize = 3;
+/// Letters of a setting, such as all variables, that are told.
+const LETTERS: usize = 400;
 /// Ranks up to which the matrix is a table.
 const TABLE: usize = 16;
 /// Pairs that are told otherwise.
@@ -29,7 +33,12 @@ pub fn ticket(model: &Model, measured: &Measured, diagnosis: &Diagnosis) -> Stri
         let head = format!("{} {}: {}", mark(finding.severity), finding.severity.name(), finding.title);
         let _ = writeln!(out, "{number}. **{}** — {}", text(&head), text(&finding.amount));
         if number <= LONG {
+            let mut causes = 0;
             for (word, told) in parts(finding) {
+                causes += usize::from(matches!(word, "likely" | "or"));
+                if word == "or" && causes > CAUSES {
+                    continue;
+                }
                 let _ = writeln!(out, "   - *{word}*: {}", text(&told));
             }
         }
@@ -44,7 +53,9 @@ pub fn ticket(model: &Model, measured: &Measured, diagnosis: &Diagnosis) -> Stri
     out.push('\n');
     out.push_str(&markdown(&matrix(measured)));
     out.push_str("## Settings\n\n");
-    out.push_str(&markdown(&[Block::Items(about(model, measured))]));
+    let short = |text: String| if text.chars().count() > LETTERS { text.chars().take(LETTERS).chain(" …".chars()).collect() } else { text };
+    let about = about(model, measured).into_iter().map(|(word, told)| (word, short(told))).collect();
+    out.push_str(&markdown(&[Block::Items(about)]));
     out.push_str("## How to measure it again\n\n");
     let (command, beware) = reproduce(model);
     out.push_str(&fenced(&command));

@@ -18,8 +18,8 @@ use crate::units::{format_gbps, format_seconds, format_size};
 pub const STYLE: &str = include_str!("page.css");
 pub const SCRIPT: &str = include_str!("page.js");
 /// SHA-256, as a Content-Security-Policy names it.
-pub const STYLE_HASH: &str = "sha256-PyVD7yYVqjwneAdrXAeDP4iN8wUqK5bH+ZQH3JZ4ZJA=";
-pub const SCRIPT_HASH: &str = "sha256-kBCfvdiDQXJ86p/i2OsEWHknoi+jeGta1ZoDSqjQL5g=";
+pub const STYLE_HASH: &str = "sha256-E+JVLBf0FLmAEXp1CspTTzc7d4BtFy9DnJJeG50cogw=";
+pub const SCRIPT_HASH: &str = "sha256-YGWi6XYhodAIK/n8908k7s28+lQoHxEvDotlZ9HX8qk=";
 /// Pairs of a finding that lead to the matrix.
 const SHOWN: usize = 8;
 /// Fits of classes that the page tells; all are among its numbers.
@@ -38,16 +38,19 @@ pub fn whole(model: &Model, measured: &Measured, diagnosis: &Diagnosis) -> Strin
          <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n<p class=\"verdict\">{}</p>\n<nav>",
         escape(&verdict(diagnosis))
     );
-    let fans = fans::fans(&fits, measured);
+    let (over, each) = fans::fans(&fits, measured);
+    let fans = if over.is_empty() { String::new() } else { html(&over) + &folded("each fan, the slowest for its pairs first", &each) };
     let shared = identified(&diagnosis.identified, true);
+    let quiet = silenced(diagnosis);
+    let quiet = if quiet.is_empty() { String::new() } else { folded(&format!("{} and why", quiet.len()), &some(quiet)) };
     let sections = [
         ("findings", "Findings", findings(diagnosis)),
         ("matrix", "Matrix", matrix(measured, &numbers)),
         ("topology", "Topology", topology(measured)),
         ("fits", "Fits", told_fits(&fits, measured)),
-        ("fans", "Fans", html(&fans)),
+        ("fans", "Fans", fans),
         ("shared", "What transfers at the same time share", html(&shared)),
-        ("silenced", "Alarms that were not raised", html(&some(silenced(diagnosis)))),
+        ("silenced", "Alarms that were not raised", quiet),
         ("settings", "Settings and software", settings(model, measured)),
         ("numbers", "Numbers", saved(&left_out)),
     ];
@@ -66,6 +69,11 @@ pub fn whole(model: &Model, measured: &Measured, diagnosis: &Diagnosis) -> Strin
         numbers::in_script(&numbers)
     );
     out
+}
+
+/// What opens when it is asked for.
+fn folded(summary: &str, blocks: &[Block]) -> String {
+    format!("<details>\n<summary>{}</summary>\n{}</details>\n", escape(summary), html(blocks))
 }
 
 fn some(items: Vec<(&'static str, String)>) -> Vec<Block> {
@@ -152,9 +160,7 @@ next pair of a finding.</p>
 ";
 
 fn topology(measured: &Measured) -> String {
-    let mut out = html(&machine::hosts(&measured.topology));
-    let _ = write!(out, "<details>\n<summary>{} ranks</summary>\n{}</details>\n", measured.world(), html(&machine::ranks(measured)));
-    out
+    html(&machine::hosts(&measured.topology)) + &folded(&format!("{} ranks", measured.world()), &machine::ranks(measured))
 }
 
 fn told_fits(fits: &Fits, measured: &Measured) -> String {
