@@ -366,7 +366,7 @@ pub struct DiagnoseArgs {
     /// Tell also of alarms that were not raised, with the reason, and of every resource
     #[arg(long)]
     pub all: bool,
-    /// Write the report, too: .html with its pictures in it, .md with them beside it
+    /// Write the report, too: .html for the whole of it in one page, .md for a ticket
     #[arg(long, value_name = "FILE.html|FILE.md")]
     pub report: Option<PathBuf>,
     /// First run the tests that decide, at most so many, on the ranks that the session was measured with, and add them to it
@@ -408,9 +408,11 @@ pub enum Format {
     FitsCsv,
     Csv,
     Svg,
-    /// the report of `toposcope diagnose`, with its pictures beside it
+    /// the same picture in pixels
+    Png,
+    /// the report of `toposcope diagnose` for a ticket: short, findings first
     Markdown,
-    /// the same in one file, pictures included
+    /// the whole report as one page that needs nothing else
     Html,
 }
 

@@ -33,11 +33,8 @@ pub(super) fn run(global: &Global, wanted: &DiagnoseArgs, job: Option<Job>) -> R
     let seen = session::measured(&model, &efficiency::table(global)?);
     let told = diagnose(&seen);
     if let Some((path, written)) = written {
-        let mut files = write_report(path, written, &model, &seen, &told)?;
-        files.insert(0, path.to_owned());
-        for file in files {
-            super::say(&format!("toposcope: wrote {}\n", file.display()));
-        }
+        write_report(path, written, &model, &seen, &told)?;
+        super::say(&format!("toposcope: wrote {}\n", path.display()));
     }
     if wanted.json {
         print(&document(&model, &seen, &told));
@@ -154,7 +151,8 @@ fn put(page: &mut Page, block: &Block) {
                 page.line(&line(&mut row.iter().map(String::as_str)));
             }
         }
-        Block::Picture(_) => {}
+        // Only reports have these.
+        Block::Named { .. } => {}
     }
 }
 

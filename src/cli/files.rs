@@ -84,13 +84,15 @@ pub(super) fn export(global: &super::args::Global, source: &Path, wanted: &Wante
             use export::report::{Written, write_report};
             let written = if wanted.format == Format::Html { Written::Html } else { Written::Markdown };
             let seen = session::measured(&model, &super::efficiency::table(global)?);
-            let pictures = write_report(&wanted.out, written, &model, &seen, &crate::diagnose::diagnose(&seen))?;
-            for picture in pictures {
-                print(&format!("{}\n", picture.display()));
-            }
+            write_report(&wanted.out, written, &model, &seen, &crate::diagnose::diagnose(&seen))?;
         }
-        Format::Svg => {
-            let picture = picture(global, &model, wanted)?;
+        Format::Svg | Format::Png => {
+            let canvas = picture(global, &model, wanted)?;
+            let picture = if wanted.format == Format::Png {
+                export::raster::png(&canvas)?
+            } else {
+                export::svg::svg(&canvas, &format!("toposcope {}", model.header.name)).into_bytes()
+            };
             fs::write(&wanted.out, picture).with_context(|| format!("--out {}", wanted.out.display()))?;
         }
     }
@@ -99,12 +101,12 @@ pub(super) fn export(global: &super::args::Global, source: &Path, wanted: &Wante
 }
 
 #[cfg(not(feature = "tui"))]
-fn picture(_: &super::args::Global, _: &Model, _: &Wanted) -> Result<String> {
+fn picture(_: &super::args::Global, _: &Model, _: &Wanted) -> Result<export::svg::Canvas> {
     bail!("pictures are drawn by the screen, and this program was built without it (feature tui)")
 }
 
 #[cfg(feature = "tui")]
-fn picture(global: &super::args::Global, model: &Model, wanted: &Wanted) -> Result<String> {
+fn picture(global: &super::args::Global, model: &Model, wanted: &Wanted) -> Result<export::svg::Canvas> {
     use crate::matrix::{Metric, Reduce};
     use crate::tui::{Order, Tab, Ui, picture};
     let metric = match wanted.metric.as_str() {
@@ -159,8 +161,7 @@ fn picture(global: &super::args::Global, model: &Model, wanted: &Wanted) -> Resu
         ui.compare_last_plans();
     }
     let look = super::look::look(global, crate::ramp::Level::TrueColor)?;
-    let canvas = picture(model, &ui, &look, &super::efficiency::table(global)?, (width, height), against);
-    Ok(export::svg::svg(&canvas, &format!("toposcope {}", model.header.name)))
+    Ok(picture(model, &ui, &look, &super::efficiency::table(global)?, (width, height), against))
 }
 
 /// Open a recorded session on this terminal.

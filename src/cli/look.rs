@@ -70,8 +70,10 @@ pub(super) fn setup(
     settings: SweepSettings,
     movers: Vec<MoverKind>,
 ) -> Result<Setup> {
+    let efficiency = super::efficiency::table(global)?;
     Ok(Setup {
         feed,
+        keeper: Box::new(super::keep::Files::new(efficiency, gate.clone())?),
         tty,
         gate,
         theme: global.theme.clone().unwrap_or_else(|| THEME.to_owned()),
@@ -80,7 +82,7 @@ pub(super) fn setup(
         keys: keys()?,
         settings,
         movers,
-        efficiency: super::efficiency::table(global)?,
+        efficiency,
         against: None,
         start_tab: None,
     })

@@ -16,6 +16,8 @@ mod fit;
 mod import;
 mod imported;
 mod job;
+#[cfg(feature = "tui")]
+mod keep;
 mod live;
 #[cfg(feature = "tui")]
 mod look;

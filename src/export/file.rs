@@ -65,9 +65,64 @@ pub(super) fn write_whole(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -
     })
 }
 
+/// Write a file whole, or not at all.
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), ExportError> {
+    write_whole(path, |out| out.write_all(bytes))
+}
+
+/// Longest name of a session that files are named by, characters.
+const LONGEST_NAME: usize = 80;
+
+/// Two new files that share a name and a number which no file has, such as `lab-matrix-2.svg` and `lab-matrix-2.png`: empty, to be
+/// written. Names are data: of other signs than letters, digits, `.`, `_` and `-` a file's name has none.
+pub fn new_files(folder: &Path, name: &str, ends: [&str; 2]) -> Result<[PathBuf; 2], ExportError> {
+    let plain = |letter: char| if letter.is_alphanumeric() || matches!(letter, '.' | '_' | '-') { letter } else { '-' };
+    let name: String = name.chars().map(plain).collect();
+    // The end says what it is.
+    let skipped = name.chars().count().saturating_sub(LONGEST_NAME);
+    let name: String = name.chars().skip(skipped).collect();
+    let name = name.trim_start_matches(['.', '-']);
+    let name = if name.is_empty() { "toposcope" } else { name };
+    for number in 1_u32.. {
+        let paths = ends.map(|end| folder.join(format!("{name}-{number}.{end}")));
+        let create = |path: &Path| fs::OpenOptions::new().write(true).create_new(true).open(path);
+        match create(&paths[0]) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            made => drop(made.map_err(io_at(&paths[0]))?),
+        }
+        match create(&paths[1]) {
+            Ok(_) => return Ok(paths),
+            Err(source) => {
+                // The first is ours, and empty.
+                let _ = fs::remove_file(&paths[0]);
+                if source.kind() != io::ErrorKind::AlreadyExists {
+                    return Err(ExportError::Io { path: paths[1].clone(), source });
+                }
+            }
+        }
+    }
+    Err(ExportError::Io { path: folder.to_owned(), source: io::Error::other("no number is left") })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn new_files_replace_none_and_their_names_are_harmless() {
+        let folder = tempfile::tempdir().unwrap();
+        let make = |name: &str| new_files(folder.path(), name, ["svg", "png"]).unwrap().map(|path| path.file_name().unwrap().to_owned());
+        fs::write(folder.path().join("lab-1.png"), "mine").unwrap();
+        assert_eq!(make("lab"), ["lab-2.svg", "lab-2.png"]);
+        assert_eq!(make("lab"), ["lab-3.svg", "lab-3.png"]);
+        assert!(!folder.path().join("lab-1.svg").exists());
+        assert_eq!(fs::read(folder.path().join("lab-1.png")).unwrap(), b"mine");
+        assert_eq!(make("../../etc/\u{1b}[31m x"), ["etc---31m-x-1.svg", "etc---31m-x-1.png"]);
+        assert_eq!(make("///"), ["toposcope-1.svg", "toposcope-1.png"]);
+        assert!(make(&"x".repeat(500))[0].len() < 100);
+        let refused = new_files(&folder.path().join("none"), "lab", ["svg", "png"]).unwrap_err();
+        assert!(refused.to_string().contains("none/lab-1.svg"), "{refused}");
+    }
 
     #[test]
     fn a_failed_write_leaves_the_old_file_and_no_draft() {

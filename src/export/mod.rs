@@ -1,10 +1,11 @@
-//! Our files: calibrations as JSON, tables as CSV, pictures as SVG. Reads back what it writes.
+//! Our files: calibrations as JSON, tables as CSV, pictures as SVG and PNG, reports. Reads back what it writes.
 
 mod calibration;
 mod csv;
 mod deepspeed;
 mod file;
 mod fits;
+pub mod raster;
 mod replay;
 pub mod report;
 pub mod svg;
@@ -13,7 +14,7 @@ mod taccl;
 pub use calibration::{Calibration, Hosts, calibration, read_calibration, write_calibration};
 pub use csv::{csv, write_csv};
 pub use deepspeed::{DeepSpeed, deepspeed, write_deepspeed};
-pub use file::ExportError;
+pub use file::{ExportError, new_files, write_bytes};
 pub use fits::{write_fits, write_fits_csv, write_json};
 pub use taccl::{Taccl, taccl, write_taccl};
 

@@ -8,10 +8,10 @@ use std::fmt::Write;
 use crate::ramp::Rgb;
 
 /// Size of a cell, in the units of the picture.
-const CELL: (usize, usize) = (10, 20);
+pub(super) const CELL: (usize, usize) = (10, 20);
 /// Size of the font, at which the common monospaced fonts (0.602 of it a column) are as wide as a cell even where a viewer
 /// does not know `textLength`; and how far the baseline is below the top of a cell.
-const FONT: (f64, usize) = (16.61, 15);
+pub(super) const FONT: (f64, usize) = (16.61, 15);
 /// How much of its colour dim text keeps.
 const DIM: f64 = 0.6;
 
@@ -78,13 +78,13 @@ pub fn svg(canvas: &Canvas, title: &str) -> String {
 }
 
 impl Canvas {
-    fn row(&self, row: usize) -> &[Glyph] {
+    pub(super) fn row(&self, row: usize) -> &[Glyph] {
         let start = (row * self.width).min(self.cells.len());
         &self.cells[start..(start + self.width).min(self.cells.len())]
     }
 
     /// Foreground and background as they come out.
-    fn colors(&self, glyph: &Glyph) -> (Rgb, Rgb) {
+    pub(super) fn colors(&self, glyph: &Glyph) -> (Rgb, Rgb) {
         let (mut fg, mut bg) = (glyph.fg.unwrap_or(self.foreground), glyph.bg.unwrap_or(self.background));
         if glyph.reverse {
             std::mem::swap(&mut fg, &mut bg);
@@ -127,7 +127,7 @@ fn blocks(canvas: &Canvas, row: usize, out: &mut String) {
 }
 
 /// The part of a cell that a block element fills: x, y, width, height in eighths, and how much of its colour.
-fn block(symbol: &str) -> Option<(usize, usize, usize, usize, f64)> {
+pub(super) fn block(symbol: &str) -> Option<(usize, usize, usize, usize, f64)> {
     let mut chars = symbol.chars();
     let symbol = chars.next().filter(|_| chars.next().is_none())?;
     Some(match symbol {
@@ -206,7 +206,7 @@ fn element(out: &mut String, (x, y): (usize, usize), fit: Fit, text: &str, look:
 }
 
 /// Which ways the lines of a box-drawing character go from the middle: left, right, up, down; and if they are dashed or heavy.
-fn box_lines(symbol: &str) -> Option<([bool; 4], &'static str)> {
+pub(super) fn box_lines(symbol: &str) -> Option<([bool; 4], &'static str)> {
     let mut chars = symbol.chars();
     let symbol = chars.next().filter(|_| chars.next().is_none())?;
     let ways = |ways: &str| ['l', 'r', 'u', 'd'].map(|way| ways.contains(way));

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 
 use super::atlas::Atlas;
 use super::draw::{HitMap, Scene, draw};
@@ -23,6 +24,7 @@ use super::state::{Ask, Popup, Tab, Ui};
 use super::typing::Stroke;
 use super::update::{Effect, Facts, Play};
 use super::view::{Key, View};
+use crate::export::svg::Canvas;
 use crate::session::{Change, Event, Model, Record, Running};
 use crate::topology::Efficiency;
 use crate::transport::Collector;
@@ -210,7 +212,9 @@ impl App {
             return true;
         }
         self.backlog.extend(records);
-        if self.share.is_some() && (self.desk.reads() || self.replays.reads()) {
+        // A report that is being written holds the model, too.
+        let read = self.desk.reads() || self.replays.reads() || Arc::strong_count(&self.model) > 1;
+        if self.share.is_some() && read {
             // A little later: the thread that reads the model takes a second of a thousand ranks.
             return false;
         }
@@ -382,6 +386,13 @@ impl App {
         self.hits = draw(&scene, buf, area);
     }
 
+    /// The screen as it is, for a picture.
+    pub fn picture(&mut self, (width, height): (u16, u16)) -> Canvas {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+        self.draw(&mut buffer);
+        super::picture::canvas(&buffer, &self.look.theme)
+    }
+
     /// React to a key, the mouse, a paste or a resize.
     pub fn input(&mut self, input: &Input) -> Reaction {
         let effect = match input {
@@ -424,7 +435,13 @@ impl App {
                 self.warn(&warnings);
             }
             Effect::Play(play) => self.play(*play),
-            Effect::Nothing | Effect::Send(_) | Effect::Leave | Effect::Redraw | Effect::ReleaseMouse(_) => {}
+            Effect::Nothing
+            | Effect::Send(_)
+            | Effect::Leave
+            | Effect::Redraw
+            | Effect::ReleaseMouse(_)
+            | Effect::SavePicture
+            | Effect::WriteReport => {}
         }
     }
 

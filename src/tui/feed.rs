@@ -10,6 +10,7 @@ use crossterm::event::Event as Input;
 use super::keys::KeyError;
 use super::state::Tab;
 use super::theme::ThemeError;
+use crate::export::svg::Canvas;
 use crate::measure::Gate;
 use crate::ramp::Level;
 use crate::sample::MoverKind;
@@ -47,6 +48,29 @@ pub trait Feed: Send {
     fn mode(&self) -> Mode;
 }
 
+/// What the person wants to keep.
+#[derive(Debug, Clone)]
+pub enum Keep {
+    /// the screen as it is
+    Picture {
+        /// name of the session
+        session: String,
+        /// the tab, in small letters
+        of: String,
+        canvas: Canvas,
+    },
+    /// all that is known, for the report
+    Report { model: Arc<Model> },
+}
+
+/// Who writes it: the screen itself touches no files.
+pub trait Keeper: Send {
+    /// Write this beside what else is done. Never waits.
+    fn keep(&mut self, what: Keep);
+    /// What has become of it, once each: where it lies, or why it does not.
+    fn told(&mut self) -> Option<Result<String, String>>;
+}
+
 /// The terminal, already in raw mode and on its alternate screen.
 pub struct Tty {
     /// takes one write a frame
@@ -60,6 +84,7 @@ pub struct Tty {
 /// All that a run of the screen needs.
 pub struct Setup {
     pub feed: Box<dyn Feed>,
+    pub keeper: Box<dyn Keeper>,
     pub tty: Tty,
     /// keeps drawing out of timed regions, where a rank of this process measures
     pub gate: Option<Arc<Gate>>,

@@ -40,7 +40,7 @@ pub mod widgets;
 pub use app::{App, Reaction};
 pub use atlas::Order;
 pub use draw::SMALLEST;
-pub use feed::{Drained, Ended, Feed, Mode, Setup, Tty, TuiError};
+pub use feed::{Drained, Ended, Feed, Keep, Keeper, Mode, Setup, Tty, TuiError};
 pub use level::level;
 pub use look::Look;
 pub use run::run;

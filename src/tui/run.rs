@@ -9,7 +9,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::app::App;
-use super::feed::{Ended, Feed, Mode, Setup, TuiError};
+use super::feed::{Ended, Feed, Keep, Mode, Setup, TuiError};
 use super::look::Look;
 use super::output::Output;
 use super::state::{Tab, Ui};
@@ -32,7 +32,7 @@ const PATIENCE_KNOWN: Duration = Duration::from_millis(100);
 
 /// Show a session until the person leaves or its events end.
 pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
-    let Setup { mut feed, tty, gate, theme, themes, color, keys, settings, movers, efficiency, against, start_tab } = setup;
+    let Setup { mut feed, mut keeper, tty, gate, theme, themes, color, keys, settings, movers, efficiency, against, start_tab } = setup;
     let (look, warnings) = Look::new(&theme, themes, super::level(color), keys.as_deref())?;
     // A live session is there to be measured, a recorded one to be looked at.
     let first = if feed.mode() == Mode::Recorded { Tab::Matrix } else { Tab::Sweep };
@@ -69,6 +69,11 @@ pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
             let known = overdrawn.is_some() && overdrawn == app.probe();
             let patience = if known { PATIENCE_KNOWN } else { PATIENCE };
             let news = pass(gate.as_ref(), patience, || frame(&mut app, &mut screen, feed.as_mut(), (since, untouched)))?;
+            if let Some(told) = keeper.told() {
+                let refused = told.is_err();
+                app.ui.say(told.unwrap_or_else(|why| why), refused);
+                screen.changed = true;
+            }
             if let Some(ended) = news.ended {
                 return Ok(if leaving { Ended::Quit } else { ended });
             }
@@ -102,6 +107,16 @@ pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
             match reaction.effect {
                 Effect::Send(command) => feed.send(command),
                 Effect::Redraw => screen.output.forget(),
+                Effect::SavePicture => {
+                    let size = (screen.area.width, screen.area.height);
+                    let canvas = pass(gate.as_ref(), PATIENCE_KNOWN, || app.picture(size));
+                    let of = app.ui.tab.title().to_lowercase();
+                    keeper.keep(Keep::Picture { session: app.model.header.name.clone(), of, canvas });
+                }
+                Effect::WriteReport => {
+                    app.ui.say("writing the report …", false);
+                    keeper.keep(Keep::Report { model: Arc::clone(&app.model) });
+                }
                 Effect::ReleaseMouse(released) => screen.output.mouse(!released)?,
                 // The question was answered before.
                 _ if leaving && (reaction.effect == Effect::Leave || app.asks_to_leave()) => return Ok(Ended::AtOnce),

@@ -9,27 +9,30 @@ use std::time::Duration;
 use crossterm::event::{Event as Input, KeyEvent};
 
 use super::fixture::{header, three};
-use super::{Drained, Ended, Feed, Mode, Setup, Tty, run};
+use super::{Drained, Ended, Feed, Keep, Keeper, Mode, Setup, Tty, run};
 use crate::measure::Gate;
 use crate::ramp::Level;
 use crate::sample::MoverKind;
 use crate::session::{Command, Record};
 use crate::sweep::SweepSettings;
 
+/// What was drawn, how often news were asked for, what was sent, whether inside a probe, what is to be kept, what became of it.
+type Noted = (Vec<u8>, usize, Vec<Command>, bool, Vec<Keep>, Option<Result<String, String>>);
+
 /// What the loop has done so far, to be waited for.
 #[derive(Default)]
 struct Seen {
-    state: Mutex<(Vec<u8>, usize, Vec<Command>, bool)>,
+    state: Mutex<Noted>,
     changed: Condvar,
 }
 
 impl Seen {
-    fn note(&self, what: impl FnOnce(&mut (Vec<u8>, usize, Vec<Command>, bool))) {
+    fn note(&self, what: impl FnOnce(&mut Noted)) {
         what(&mut self.state.lock().unwrap());
         self.changed.notify_all();
     }
 
-    fn wait(&self, until: impl Fn(&(Vec<u8>, usize, Vec<Command>, bool)) -> bool) {
+    fn wait(&self, until: impl Fn(&Noted) -> bool) {
         let mut state = self.state.lock().unwrap();
         while !until(&state) {
             state = self.changed.wait(state).unwrap();
@@ -68,6 +71,18 @@ impl Feed for Job {
     }
 }
 
+/// Notes what it was asked to keep.
+struct Shelf(Arc<Seen>);
+
+impl Keeper for Shelf {
+    fn keep(&mut self, what: Keep) {
+        self.0.note(|state| state.4.push(what));
+    }
+    fn told(&mut self) -> Option<Result<String, String>> {
+        self.0.state.lock().unwrap().5.take()
+    }
+}
+
 struct Paper(Arc<Seen>);
 
 impl Write for Paper {
@@ -94,6 +109,7 @@ fn set(mode: Mode, gate: Option<Arc<Gate>>) -> Stage {
     let feed = Box::new(Job { seen: seen.clone(), records: record_feed, ended: ended_feed, mode, gate: gate.clone() });
     let setup = Setup {
         feed,
+        keeper: Box::new(Shelf(seen.clone())),
         tty: Tty { output: Box::new(Paper(seen.clone())), size: Box::new(|| (80, 24)), input: inputs },
         gate,
         theme: "dark".to_owned(),
@@ -125,6 +141,36 @@ fn keys_reach_the_job_and_leaving_ends_it() {
     assert_eq!(job.running.join().unwrap().unwrap(), Ended::Quit);
     let after = job.seen.state.lock().unwrap();
     assert!(matches!(after.2[..], [Command::StartSweep { .. }, Command::Quit]), "{:?}", after.2);
+}
+
+/// In every kind of session, and under the help page, too: that is what a person looks at.
+#[test]
+fn pictures_and_reports_are_handed_out_and_what_became_of_them_is_told() {
+    for mode in [Mode::Live, Mode::Attached, Mode::Recorded] {
+        let job = set(mode, None);
+        three().1.into_iter().for_each(|record| job.records.send(record).unwrap());
+        for pressed in ["3", "P", "?", "P", "W"] {
+            job.input.send(key(pressed)).unwrap();
+        }
+        job.seen.wait(|state| state.4.len() == 3);
+        job.input.send(key("esc")).unwrap();
+        job.seen.note(|state| state.5 = Some(Ok("wrote it in /there".to_owned())));
+        job.seen.wait(|state| state.5.is_none());
+        let asked = job.seen.state.lock().unwrap().1;
+        job.seen.wait(|state| state.1 > asked + 1);
+        assert!(job.seen.screen().contains("wrote it in /there"), "{}", job.seen.screen());
+        job.input.send(key("q")).unwrap();
+        job.running.join().unwrap().unwrap();
+        let state = job.seen.state.lock().unwrap();
+        let [Keep::Picture { session, of, canvas }, Keep::Picture { canvas: help, .. }, Keep::Report { model }] = &state.4[..] else {
+            panic!("{:?}", state.4.len())
+        };
+        assert_eq!((session.as_str(), of.as_str(), canvas.width, canvas.height), ("stage", "matrix", 80, 24));
+        let text = |canvas: &crate::export::svg::Canvas| canvas.cells.iter().map(|cell| cell.symbol.as_str()).collect::<String>();
+        assert!(text(canvas).contains("Matrix") && !text(canvas).contains("keys · more below"), "{}", text(canvas));
+        assert!(text(help).contains("keys · more below"), "{}", text(help));
+        assert_eq!(model.world(), 3);
+    }
 }
 
 #[test]
@@ -195,7 +241,7 @@ fn leaving_in_the_middle_of_a_probe_says_so_and_waits_or_not() {
         let job = set(Mode::Live, Some(gate));
         job.input.send(key("q")).unwrap();
         job.seen.wait(|state| state.2 == [Command::Quit]);
-        let text = |state: &(Vec<u8>, usize, Vec<Command>, bool)| String::from_utf8_lossy(&state.0).contains("probe ends");
+        let text = |state: &Noted| String::from_utf8_lossy(&state.0).contains("probe ends");
         job.seen.wait(text);
         if again {
             job.input.send(key("q")).unwrap();

@@ -30,6 +30,10 @@ pub enum Effect {
     NextTheme,
     /// give the mouse back to the terminal (true), or take it
     ReleaseMouse(bool),
+    /// write the screen as a picture
+    SavePicture,
+    /// write the report
+    WriteReport,
     Play(Play),
 }
 
@@ -84,6 +88,8 @@ impl Ui {
                 }
                 Action::Redraw => return Effect::Redraw,
                 Action::NextTheme => return Effect::NextTheme,
+                Action::SavePicture => return Effect::SavePicture,
+                Action::WriteReport => return Effect::WriteReport,
                 _ => {}
             }
             return Effect::Nothing;
@@ -103,6 +109,8 @@ impl Ui {
             Action::Cancel => self.cancel(),
             Action::NextTheme => return Effect::NextTheme,
             Action::Redraw => return Effect::Redraw,
+            Action::SavePicture => return Effect::SavePicture,
+            Action::WriteReport => return Effect::WriteReport,
             Action::ReleaseMouse => {
                 self.mouse_released = !self.mouse_released;
                 self.say(

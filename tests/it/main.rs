@@ -18,6 +18,7 @@ mod netlab;
 mod next_tests;
 #[cfg(feature = "nvml")]
 mod nvml;
+mod page;
 mod place;
 mod plans;
 mod policies;

@@ -3,7 +3,7 @@
 mod fuzz;
 #[cfg(feature = "mpi")]
 mod jobs;
-mod term;
+pub mod term;
 
 use std::fs;
 

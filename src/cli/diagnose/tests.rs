@@ -151,3 +151,52 @@ fn the_exit_code_says_warnings_and_with_strict_notes() {
     }
     assert!(!found(&Diagnosis::default(), true));
 }
+
+/// What a report says is typed again gives the settings that it tells.
+#[test]
+fn the_command_of_a_report_measures_the_same() {
+    use crate::cli::args::{Cli, Commands};
+    use crate::sample::Memory;
+    use crate::sweep::{Buffers, Peers};
+    use clap::Parser;
+    let base = SweepSettings { sizes: vec![4096, 1 << 20], mover: MoverKind::MpiSendrecv, ..SweepSettings::default() };
+    let all = [
+        base.clone(),
+        SweepSettings {
+            patterns: vec![Pattern::Peer, Pattern::Duplex, Pattern::FanIn, Pattern::Relay],
+            widths: vec![1],
+            peers: Peers::SameHost,
+            repeats: 40,
+            ci: 0.05,
+            budget: 90.0,
+            warmup: 2,
+            window: 4,
+            seed: 7,
+            timeout: 0.5,
+            isolated: true,
+            buffers: Buffers::Reuse,
+            ..base.clone()
+        },
+        SweepSettings {
+            memory: Memory::Cuda,
+            gpus: vec!["GPU-1 a'b".to_owned(), "0".to_owned()],
+            mover: MoverKind::Nccl,
+            arena: 1 << 26,
+            ..base
+        },
+    ];
+    for settings in all {
+        let mut model = model();
+        model.apply(&Record { t: 1.0, event: Event::SweepStarted { settings: settings.clone(), resumed: false } });
+        let (command, beware) = crate::export::report::reproduce(&model);
+        assert_eq!(beware, Vec::<String>::new(), "one host, all ranks");
+        let words = command.strip_prefix("mpirun -n 2 ").unwrap_or_else(|| panic!("{command}"));
+        // As a shell would: words apart, quotes taken off.
+        let words = words.replace("'GPU-1 a'\\''b,0'", "GPU-1\u{a0}a'b,0");
+        let cli = Cli::try_parse_from(words.split(' ').map(|word| word.replace('\u{a0}', " ")))
+            .unwrap_or_else(|error| panic!("{command}: {error}"));
+        let Some(Commands::Sweep { sweep, .. }) = cli.command else { panic!("{command}") };
+        let again = crate::cli::settings::settings(&sweep, EngineKind::Mpi, &model.header.topology, None).unwrap();
+        assert_eq!(again, settings, "{command}");
+    }
+}

@@ -1,76 +1,46 @@
-//! The written report: what was measured on what, findings with their causes and next tests, matrices.
+//! The written report: what was measured on what, findings with their causes and next tests, matrices; as one page for people, or
+//! short for a ticket.
 
+mod curve;
+mod fans;
+mod machine;
 mod matrix;
+mod numbers;
 mod page;
+mod reproduce;
 #[cfg(test)]
 mod tests;
+mod ticket;
 mod told;
+mod whole;
 
 use std::io::Write;
 use std::path::Path;
 
 use super::file::{ExportError, write_whole};
-use super::svg::svg;
 use crate::diagnose::{Diagnosis, Measured};
 use crate::fit::FEWEST;
 use crate::sample::EngineKind;
 use crate::session::{Imported, Model};
 use crate::units::{format_count, format_ranks, format_size};
 pub use matrix::{Picture, changed, pictures};
-pub use page::{Block, html, markdown};
+pub use page::Block;
+pub use reproduce::reproduce;
 pub use told::{identified, mark, parts, silenced};
 
 /// What a report is written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written {
-    /// one file with all pictures in it
+    /// the whole of it, one file
     Html,
-    /// with pictures in files of their own beside it: `NAME-1.svg`
+    /// short, findings first
     Markdown,
 }
 
-/// All parts of the report.
-pub fn report(model: &Model, measured: &Measured, diagnosis: &Diagnosis) -> Vec<Block> {
-    let mut blocks = vec![Block::Heading(1, title(model))];
-    blocks.push(Block::Items(about(model, measured)));
-    blocks.push(Block::Heading(2, "Findings".to_owned()));
-    if diagnosis.findings.is_empty() {
-        let only = model.only_together().map(|only| format!("No pair was measured: {only}."));
-        blocks.push(Block::Text(only.unwrap_or_else(|| "Nothing stands out.".to_owned())));
-    } else {
-        let rows = diagnosis.findings.iter().zip(1..).map(|(finding, number)| {
-            vec![
-                format!("{} {number}", mark(finding.severity)),
-                finding.severity.name().to_owned(),
-                finding.title.clone(),
-                finding.amount.clone(),
-            ]
-        });
-        blocks.push(Block::Table { head: vec!["", "severity", "what", "how much"], rows: rows.collect() });
-        for (finding, number) in diagnosis.findings.iter().zip(1..) {
-            blocks.push(Block::Heading(3, format!("{} {number}  {}", mark(finding.severity), finding.title)));
-            blocks.push(Block::Items(parts(finding)));
-        }
-    }
-    let identified = identified(&diagnosis.identified, true);
-    if !identified.is_empty() {
-        blocks.push(Block::Heading(2, "What transfers at the same time share".to_owned()));
-        blocks.extend(identified);
-    }
-    let pictures = pictures(measured);
-    if !pictures.is_empty() {
-        blocks.push(Block::Heading(2, "Matrices".to_owned()));
-        blocks.extend(pictures.into_iter().map(|picture| Block::Picture(Box::new(picture))));
-    }
-    if !diagnosis.silenced.is_empty() {
-        blocks.push(Block::Heading(2, "Alarms that were not raised".to_owned()));
-        blocks.push(Block::Items(silenced(diagnosis)));
-    }
-    blocks
-}
-
-fn title(model: &Model) -> String {
-    format!("toposcope: {}", model.header.name)
+/// What is said where no finding is.
+fn nothing(model: &Model) -> String {
+    let only = model.only_together().map(|only| format!("No pair was measured: {only}."));
+    only.unwrap_or_else(|| "Nothing stands out.".to_owned())
 }
 
 /// What was measured on what.
@@ -85,19 +55,23 @@ pub fn about(model: &Model, measured: &Measured) -> Vec<(&'static str, String)> 
         ("ranks", format!("{} on {} {}: {names}", measured.world(), hosts.len(), if hosts.len() == 1 { "host" } else { "hosts" })),
         (
             "measured",
-            model.only_together().unwrap_or_else(|| {
-                format!("{}, {}; {} samples", patterns.join(", "), sizes.join(", "), format_count(model.samples()))
-            }),
+            model
+                .only_together()
+                .unwrap_or_else(|| format!("{}, {}; {} samples", patterns.join(", "), sizes.join(", "), format_count(model.samples()))),
         ),
         ("shown at", format_size(measured.bytes)),
         (
             "with",
-            if provenance.engine == EngineKind::Imported { taken(model) } else { format!(
-                "{} ranks, mover {}, {} outstanding",
-                provenance.engine.name(),
-                provenance.mover.told(provenance.memory),
-                provenance.window
-            ) },
+            if provenance.engine == EngineKind::Imported {
+                taken(model)
+            } else {
+                format!(
+                    "{} ranks, mover {}, {} outstanding",
+                    provenance.engine.name(),
+                    provenance.mover.told(provenance.memory),
+                    provenance.window
+                )
+            },
         ),
     ];
     if !provenance.group.is_empty() {
@@ -132,30 +106,11 @@ fn taken(model: &Model) -> String {
     all.join("; ")
 }
 
-/// Write the report; of Markdown also its pictures, beside it. The files of the pictures.
-pub fn write_report(
-    path: &Path,
-    written: Written,
-    model: &Model,
-    measured: &Measured,
-    diagnosis: &Diagnosis,
-) -> Result<Vec<std::path::PathBuf>, ExportError> {
-    let blocks = report(model, measured, diagnosis);
-    let write = |path: &Path, text: &str| write_whole(path, |out| out.write_all(text.as_bytes()));
-    if written == Written::Html {
-        write(path, &html(&title(model), &blocks))?;
-        return Ok(Vec::new());
-    }
-    let stem = path.file_stem().map_or_else(|| "report".to_owned(), |stem| stem.to_string_lossy().into_owned());
-    let name = |number: usize| format!("{stem}-{}.svg", number + 1);
-    let mut files = Vec::new();
-    for block in &blocks {
-        if let Block::Picture(picture) = block {
-            let file = path.with_file_name(name(files.len()));
-            write(&file, &svg(&picture.canvas(), &picture.title))?;
-            files.push(file);
-        }
-    }
-    write(path, &markdown(&blocks, &name))?;
-    Ok(files)
+/// Write the report.
+pub fn write_report(path: &Path, written: Written, model: &Model, measured: &Measured, diagnosis: &Diagnosis) -> Result<(), ExportError> {
+    let text = match written {
+        Written::Html => whole::whole(model, measured, diagnosis),
+        Written::Markdown => ticket::ticket(model, measured, diagnosis),
+    };
+    write_whole(path, |out| out.write_all(text.as_bytes()))
 }

@@ -1,9 +1,7 @@
-//! A written page, whatever it becomes: what HTML and Markdown are made from.
+//! Parts of a written page, whatever it becomes, and their text in HTML and in Markdown.
 
 use std::fmt::Write;
 
-use super::matrix::Picture;
-use crate::export::svg::svg;
 use crate::units::plain;
 
 /// One part of a page.
@@ -18,24 +16,16 @@ pub enum Block {
         head: Vec<&'static str>,
         rows: Vec<Vec<String>>,
     },
-    Picture(Box<Picture>),
+    /// a table whose head is data, too
+    Named {
+        head: Vec<String>,
+        rows: Vec<Vec<String>>,
+    },
 }
 
-/// Looks of the page, all within it.
-const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;color:#222;background:#fff;max-width:60rem;margin:2rem auto;padding:0 1rem}\
-h1{font-size:1.6rem}h2{font-size:1.25rem;margin-top:2rem;border-bottom:1px solid #ccc}h3{font-size:1.05rem;margin-bottom:.3rem}\
-table{border-collapse:collapse;margin:.8rem 0}th,td{padding:.15rem .7rem;text-align:left;border-bottom:1px solid #ddd;vertical-align:top}\
-th{font-weight:600;color:#555}dl{display:grid;grid-template-columns:5.5rem 1fr;gap:.15rem .8rem;margin:.3rem 0}dt{color:#666}dd{margin:0}\
-svg{max-width:100%;height:auto}";
-
-/// A file of its own: no script, no style and no picture from elsewhere.
-pub fn html(title: &str, blocks: &[Block]) -> String {
-    let mut out = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
-        escape(title)
-    );
+/// Parts of a page as HTML.
+pub fn html(blocks: &[Block]) -> String {
+    let mut out = String::new();
     for block in blocks {
         match block {
             Block::Heading(level, text) => {
@@ -51,30 +41,41 @@ pub fn html(title: &str, blocks: &[Block]) -> String {
                 }
                 out.push_str("</dl>\n");
             }
-            Block::Table { head, rows } => {
-                let cells = |tag: &str, cells: &mut dyn Iterator<Item = &str>| {
-                    cells.fold(String::new(), |line, cell| line + &format!("<{tag}>{}</{tag}>", escape(cell)))
-                };
-                let _ = writeln!(out, "<table>\n<tr>{}</tr>", cells("th", &mut head.iter().copied()));
-                for row in rows {
-                    let _ = writeln!(out, "<tr>{}</tr>", cells("td", &mut row.iter().map(String::as_str)));
-                }
-                out.push_str("</table>\n");
-            }
-            Block::Picture(picture) => {
-                // Two pictures of a page share no ids, and an XML namespace needs no link.
-                let _ = writeln!(out, "<figure>\n{}</figure>", svg(&picture.canvas(), &picture.title));
-            }
+            Block::Table { head, rows } => table(&mut out, &mut head.iter().copied(), rows),
+            Block::Named { head, rows } => table(&mut out, &mut head.iter().map(String::as_str), rows),
         }
     }
-    out.push_str("</body>\n</html>\n");
     out
 }
 
-/// Markdown (`CommonMark` with tables). `beside(number)` is the link to the file of a picture.
-pub fn markdown(blocks: &[Block], beside: &dyn Fn(usize) -> String) -> String {
+/// A table that scrolls by itself where it is wider than the page; the keyboard reaches it, too.
+fn table(out: &mut String, head: &mut dyn Iterator<Item = &str>, rows: &[Vec<String>]) {
+    let cells = |tag: &str, cells: &mut dyn Iterator<Item = &str>| {
+        cells.fold(String::new(), |line, cell| line + &format!("<{tag}>{}</{tag}>", escape(cell)))
+    };
+    let _ = writeln!(
+        out,
+        "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"table\">\n<table>\n<thead><tr>{}</tr></thead>\n<tbody>",
+        cells("th", head)
+    );
+    for row in rows {
+        let _ = writeln!(out, "<tr>{}</tr>", cells("td", &mut row.iter().map(String::as_str)));
+    }
+    out.push_str("</tbody>\n</table>\n</div>\n");
+}
+
+/// Parts of a page as Markdown (`CommonMark` with tables).
+pub fn markdown(blocks: &[Block]) -> String {
     let mut out = String::new();
-    let mut pictures = 0;
+    let table = |out: &mut String, head: Vec<String>, rows: &[Vec<String>]| {
+        let _ = writeln!(out, "| {} |", head.join(" | "));
+        let _ = writeln!(out, "|{}", " --- |".repeat(head.len()));
+        for row in rows {
+            let cells: Vec<String> = row.iter().map(|cell| mark(cell)).collect();
+            let _ = writeln!(out, "| {} |", cells.join(" | "));
+        }
+        out.push('\n');
+    };
     for block in blocks {
         match block {
             Block::Heading(level, text) => {
@@ -89,26 +90,23 @@ pub fn markdown(blocks: &[Block], beside: &dyn Fn(usize) -> String) -> String {
                 }
                 out.push('\n');
             }
-            Block::Table { head, rows } => {
-                let _ = writeln!(out, "| {} |", head.join(" | "));
-                let _ = writeln!(out, "|{}", " --- |".repeat(head.len()));
-                for row in rows {
-                    let cells: Vec<String> = row.iter().map(|cell| mark(cell)).collect();
-                    let _ = writeln!(out, "| {} |", cells.join(" | "));
-                }
-                out.push('\n');
-            }
-            Block::Picture(picture) => {
-                let _ = writeln!(out, "![{}](<{}>)\n", mark(&picture.title), beside(pictures));
-                pictures += 1;
-            }
+            Block::Table { head, rows } => table(&mut out, head.iter().map(|word| mark(word)).collect(), rows),
+            Block::Named { head, rows } => table(&mut out, head.iter().map(|word| mark(word)).collect(), rows),
         }
     }
     out
 }
 
+/// Lines to type, as Markdown shows them: with a fence longer than any within.
+pub fn fenced(text: &str) -> String {
+    let text = text.lines().map(plain).collect::<Vec<_>>().join("\n");
+    let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}sh\n{text}\n{fence}\n\n")
+}
+
 /// Text as HTML may hold it.
-fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in plain(text).chars() {
         match letter {
@@ -124,7 +122,7 @@ fn escape(text: &str) -> String {
 }
 
 /// Text that means nothing but itself in Markdown: what could be markup, HTML or a table's border is escaped.
-fn mark(text: &str) -> String {
+pub fn mark(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in plain(text).chars() {
         match letter {

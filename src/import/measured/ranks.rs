@@ -117,7 +117,9 @@ pub(super) fn place(ranks: &[End], mut told: Vec<Hardware>) -> Topology {
 fn gpu_at(hardware: &Hardware, pci: &str) -> Option<usize> {
     let short = |text: &str| {
         let text = text.trim().to_ascii_lowercase();
-        text.split_once(':').filter(|(_, rest)| rest.contains(':')).map(|(domain, rest)| format!("{}:{rest}", domain.trim_start_matches('0')))
+        text.split_once(':')
+            .filter(|(_, rest)| rest.contains(':'))
+            .map(|(domain, rest)| format!("{}:{rest}", domain.trim_start_matches('0')))
     };
     let wanted = short(pci)?;
     hardware.gpus.iter().position(|gpu| {

@@ -81,6 +81,8 @@ actions! {
     Cancel "cancel" Everywhere "Close what is open, or drop the selection"
     NextTheme "next_theme" Everywhere "Next theme"
     Redraw "redraw" Everywhere "Draw everything again"
+    SavePicture "save_picture" Everywhere "Save this screen as a picture: SVG and PNG"
+    WriteReport "write_report" Everywhere "Write the report: a page (HTML) and a ticket (Markdown)"
     ReleaseMouse "release_mouse" Everywhere "Give the mouse back to the terminal, or take it again"
     Help "help" Everywhere "Show or hide this page"
     Quit "quit" Everywhere "Leave"

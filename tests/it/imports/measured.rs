@@ -171,8 +171,24 @@ const SEEDS: [(&str, &str); 7] = [
     ("nothing", "me@host:~$ ./a.out\nhello 1 2 3\n"),
 ];
 
-const NASTY: [&str; 16] =
-    ["0", "-1", "18446744073709551616", "1e308", "nan", "99999", "\u{1b}[4m", "\0", "\t", "é", "\u{202e}", "N/A", "D\\D", " 0 1 2 3", "\n", "\""];
+const NASTY: [&str; 16] = [
+    "0",
+    "-1",
+    "18446744073709551616",
+    "1e308",
+    "nan",
+    "99999",
+    "\u{1b}[4m",
+    "\0",
+    "\t",
+    "é",
+    "\u{202e}",
+    "N/A",
+    "D\\D",
+    " 0 1 2 3",
+    "\n",
+    "\"",
+];
 
 /// One change to the bytes: cut, flipped, shuffled, doubled, spliced.
 fn damage(rng: &mut Rng, bytes: &mut Vec<u8>, others: &[Vec<u8>]) {
@@ -464,7 +480,10 @@ fn a_file_that_got_slower_differs_from_the_one_before() {
                 format!("{row} {}", cells.collect::<Vec<_>>().join(" "))
             })
             .collect();
-        format!("Running device_to_device_memcpy_write_ce.\nmemcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)\n0 1 2 3 4 5\n{}\n", rows.join("\n"))
+        format!(
+            "Running device_to_device_memcpy_write_ce.\nmemcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)\n0 1 2 3 4 5\n{}\n",
+            rows.join("\n")
+        )
     };
     let (before, after) = (write(&place, "a.txt", &of(50.0)), write(&place, "b.txt", &of(25.0)));
     let ran = run(&place, &["diff", &before, &after]);

@@ -20,13 +20,18 @@ pub(in crate::import::measured) fn read(lines: &[Line<'_>], skips: &mut Skips) -
 }
 
 fn is_begin(text: &str) -> bool {
-    text.starts_with("# nccl-tests version") || text.starts_with("# nThread ") || text.starts_with("# Collective test starting")
+    text.starts_with("# nccl-tests version")
+        || text.starts_with("# nThread ")
+        || text.starts_with("# Collective test starting")
         || (text.len() < 2_000 && !text.starts_with('#') && text.contains("_perf") && operation(text).is_some() && is_command(text))
 }
 
 /// A command line that somebody pasted with what it printed: its first word, or one behind a prompt, is a program.
 fn is_command(text: &str) -> bool {
-    text.starts_with(['$', '>', '.', '/']) || text.contains("$ ") || text.contains("# ") || ["srun", "mpirun", "mpiexec"].iter().any(|word| text.contains(word))
+    text.starts_with(['$', '>', '.', '/'])
+        || text.contains("$ ")
+        || text.contains("# ")
+        || ["srun", "mpirun", "mpiexec"].iter().any(|word| text.contains(word))
 }
 
 fn run(lines: &[Line<'_>], skips: &mut Skips) -> (Run, usize) {
