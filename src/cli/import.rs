@@ -46,7 +46,8 @@ pub struct ImportArgs {
 /// Import files.
 pub(super) fn run(wanted: &ImportArgs) -> Result<u8> {
     let pairs = wanted.pairs.iter().map(|text| pair(text)).collect::<Result<Vec<_>>>()?;
-    let name = wanted.out.as_deref().and_then(Path::file_name).map_or_else(|| "imported".to_owned(), |name| name.to_string_lossy().into_owned());
+    let name =
+        wanted.out.as_deref().and_then(Path::file_name).map_or_else(|| "imported".to_owned(), |name| name.to_string_lossy().into_owned());
     let (built, said) = built(&name, &wanted.files, &pairs, &wanted.tables)?;
     super::say(&said);
     let mut model = Model::new(built.header.clone());
@@ -125,7 +126,10 @@ fn built(name: &str, paths: &[PathBuf], pairs: &[(usize, usize)], named: &[Strin
 /// Which of two refusals helps: that of a format which was nearly read.
 fn refusal(path: &Path, measured: import::ImportError, topology: import::ImportError) -> anyhow::Error {
     let json = std::fs::read(path).is_ok_and(|bytes| bytes.trim_ascii_start().starts_with(b"{"));
-    if json && measured.line.is_none_or(|line| line == 1) && let Err(error) = export::read_calibration(path) {
+    if json
+        && measured.line.is_none_or(|line| line == 1)
+        && let Err(error) = export::read_calibration(path)
+    {
         return anyhow::Error::from(error).context(format!("{measured}"));
     }
     // Both tell what they read; a topology that was begun tells a line of its own.

@@ -85,21 +85,28 @@ pub fn about(model: &Model, measured: &Measured) -> Vec<(&'static str, String)> 
         ("ranks", format!("{} on {} {}: {names}", measured.world(), hosts.len(), if hosts.len() == 1 { "host" } else { "hosts" })),
         (
             "measured",
-            model.only_together().unwrap_or_else(|| {
-                format!("{}, {}; {} samples", patterns.join(", "), sizes.join(", "), format_count(model.samples()))
-            }),
+            model
+                .only_together()
+                .unwrap_or_else(|| format!("{}, {}; {} samples", patterns.join(", "), sizes.join(", "), format_count(model.samples()))),
         ),
         ("shown at", format_size(measured.bytes)),
         (
             "with",
-            if provenance.engine == EngineKind::Imported { taken(model) } else { format!(
-                "{} ranks, mover {}, {} outstanding",
-                provenance.engine.name(),
-                provenance.mover.told(provenance.memory),
-                provenance.window
-            ) },
+            if provenance.engine == EngineKind::Imported {
+                taken(model)
+            } else {
+                format!(
+                    "{} ranks, mover {}, {} outstanding",
+                    provenance.engine.name(),
+                    provenance.mover.told(provenance.memory),
+                    provenance.window
+                )
+            },
         ),
     ];
+    if model.only_together().is_some() {
+        about.retain(|(word, _)| *word != "shown at");
+    }
     if !provenance.group.is_empty() {
         about.push(("group", format!("rank {} of the job", format_ranks(&provenance.group))));
     }

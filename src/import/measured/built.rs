@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::choice::{Verdict, choose};
-use super::ranks::{pair_of, place, seat};
+use super::ranks::{models, pair_of, place, seat};
 use super::{End, SizeFrom, Table};
 use crate::sample::{EngineKind, MoverKind, Pattern, Sample, Status};
 use crate::session::{Event, Header, Imported, Outcome, Record};
 use crate::sweep::{Group, Peers, SweepSettings};
-use crate::topology::{Hardware, Topology, path_of};
+use crate::topology::{Hardware, Placement, Topology, path_of};
 use crate::units::plain;
 
 /// Tables of one file.
@@ -46,14 +46,17 @@ pub fn build(name: &str, sources: &[Source], hardware: Vec<Hardware>, pairs: &[(
     let (ends, seats) = seat(&tables, &pairs);
     if ends.is_empty() {
         // What all ranks did together, by nobody knows how many: the session has one place that stands for them.
-        return Ok(session(name, sources, &tables, &seats, &vec![Err(String::new()); 0], &Topology::of(vec![crate::topology::Placement {
-            host: "host".to_owned(),
-            ..Default::default()
-        }])));
+        let one = Placement { host: "host".to_owned(), ..Placement::default() };
+        return Ok(session(name, sources, &tables, &seats, &[], &Topology::of(vec![one])));
     }
     let verdicts = choose(&tables, &seats, named);
     let topology = place(&ends, hardware);
-    Ok(session(name, sources, &tables, &seats, &verdicts, &topology))
+    let mut built = session(name, sources, &tables, &seats, &verdicts, &topology);
+    let models = models(&ends);
+    if !models.is_empty() {
+        built.header.software.insert("GPUs".to_owned(), models);
+    }
+    Ok(built)
 }
 
 /// The pairs of tables with two ends: those given, or, of several files that tell no names, those of the files' names.
@@ -63,8 +66,7 @@ fn told_pairs(sources: &[Source], given: &[(usize, usize)]) -> Result<Vec<(usize
     let all = sources.iter().flat_map(|source| &source.tables).filter(two).count();
     if !given.is_empty() {
         // One pair a file is enough where a file has several tables of it.
-        let files: Vec<usize> =
-            sources.iter().map(|source| source.tables.iter().filter(two).count()).filter(|&count| count > 0).collect();
+        let files: Vec<usize> = sources.iter().map(|source| source.tables.iter().filter(two).count()).filter(|&count| count > 0).collect();
         return if given.len() == all {
             Ok(given.to_vec())
         } else if given.len() == files.len() {
@@ -103,7 +105,9 @@ fn session(name: &str, sources: &[Source], tables: &[&Table], seats: &[Vec<usize
     software.insert("imported from".to_owned(), files.join(", "));
     // Alike samples stand together: those of a pair, size and take are one probe, as a sweep's are.
     let key = |s: &Sample| (s.pattern, s.bytes, s.root, s.shift, s.set, s.take);
-    samples.sort_by(|a, b| key(a).cmp(&key(b)).then_with(|| a.peers.cmp(&b.peers)).then_with(|| (a.from, a.to, a.repeat).cmp(&(b.from, b.to, b.repeat))));
+    samples.sort_by(|a, b| {
+        key(a).cmp(&key(b)).then_with(|| a.peers.cmp(&b.peers)).then_with(|| (a.from, a.to, a.repeat).cmp(&(b.from, b.to, b.repeat)))
+    });
     let settings = settings(&samples, tables.iter().enumerate().find(|&(at, _)| taken(at)).map(|(_, table)| *table));
     let header = Header {
         format: Header::current_format(),

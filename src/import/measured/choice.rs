@@ -36,7 +36,12 @@ pub(super) fn choose(tables: &[&Table], ranks: &[Vec<usize>], named: &[String]) 
     for at in order {
         let table = tables[at];
         verdicts[at] = if table.samples.iter().all(|sample| sample.status == Status::Waived) {
-            Err(if table.collectives.is_empty() { "it has no number of a pair, a fan or a ring" } else { "of all ranks together: no cell of a matrix" }.to_owned())
+            Err(if table.collectives.is_empty() {
+                "it has no number of a pair, a fan or a ring"
+            } else {
+                "of all ranks together: no cell of a matrix"
+            }
+            .to_owned())
         } else if !named.is_empty() && wanted(at).is_none() {
             Err("--table names others".to_owned())
         } else {
@@ -47,8 +52,12 @@ pub(super) fn choose(tables: &[&Table], ranks: &[Vec<usize>], named: &[String]) 
                 Err(format!("{}, which is of other memory", other(of)))
             } else if let Some(&of) = patterns.iter().filter_map(|pattern| owners.get(pattern)).find(apart) {
                 Err(format!("{}: tools and tests that measure in other ways are not put together", other(of)))
-            } else if let Some(of) = taken(table, &ranks[at], &mut places).then(|| patterns.iter().find_map(|pattern| owners.get(pattern))) {
-                Err(of.map_or_else(|| "the same numbers stand in it twice".to_owned(), |&of| format!("{}, of the same pairs and sizes", other(of))))
+            } else if let Some(of) = taken(table, &ranks[at], &mut places).then(|| patterns.iter().find_map(|pattern| owners.get(pattern)))
+            {
+                Err(of.map_or_else(
+                    || "the same numbers stand in it twice".to_owned(),
+                    |&of| format!("{}, of the same pairs and sizes", other(of)),
+                ))
             } else {
                 for pattern in patterns {
                     owners.entry(pattern).or_insert(at);

@@ -102,7 +102,8 @@ fn sample(entry: Entry, nodes: &[u64]) -> Result<Sample, String> {
         ("relay", _) => Pattern::Relay,
         (other, _) => return Err(format!("pattern {other:?} is not one of local, peer, fan_out, fan_in, relay")),
     };
-    let most = [entry.from_process, entry.to_process].into_iter().chain(entry.root).chain(entry.process).chain(entry.peers.iter().copied()).max();
+    let most =
+        [entry.from_process, entry.to_process].into_iter().chain(entry.root).chain(entry.process).chain(entry.peers.iter().copied()).max();
     if most.is_some_and(|most| most >= MOST_ENDS) {
         return Err(format!("process {}: more than {MOST_ENDS}", most.unwrap_or_default()));
     }

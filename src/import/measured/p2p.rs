@@ -109,7 +109,10 @@ impl Heading {
             notes.push("on the diagonal each byte was counted twice, read and written: half of that is shown".to_owned());
         }
         if !self.told && !self.both {
-            notes.push("the heading does not tell whether copies were reads or writes; versions that did not made the column's GPU send".to_owned());
+            notes.push(
+                "the heading does not tell whether copies were reads or writes; versions that did not made the column's GPU send"
+                    .to_owned(),
+            );
         }
         let mut table = Table {
             tool: Tool::P2pBandwidthLatencyTest,

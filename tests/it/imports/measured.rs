@@ -23,7 +23,7 @@ use crate::place::Place;
 /// Tables and samples, or words of the refusal.
 type Expected = Result<(usize, usize), &'static str>;
 
-const TABLE: [(&str, Expected); 28] = [
+const TABLE: [(&str, Expected); 29] = [
     ("gpcnet/superbench-gpcnet_network_load.log", Err("GPCNeT")),
     ("nccl-tests/awsbatch-tag-output.txt", Ok((1, 0))),
     ("nccl-tests/dcgm-output_fail_bw.txt", Ok((1, 0))),
@@ -52,6 +52,7 @@ const TABLE: [(&str, Expected); 28] = [
     ("p2pbandwidthlatency/5090-2gpu-graphics-device-cannot-access.txt", Ok((6, 20))),
     ("p2pbandwidthlatency/a100-8gpu-uni-p2p-writes-only.txt", Ok((1, 64))),
     ("p2pbandwidthlatency/gb200-4gpu-uni-p2p-writes-only.txt", Ok((1, 16))),
+    ("p2pbandwidthlatency/geforce-4gpu-no-p2p-full-from-connectivity.txt", Ok((6, 88))),
     ("p2pbandwidthlatency/h100-8gpu-uni-p2p-writes-only.txt", Ok((1, 64))),
     ("p2pbandwidthlatency/s-nccl1127-3090-8gpu-inverted-blocks.txt", Ok((1, 56))),
     ("p2pbandwidthlatency/s-nccl1264-h100-8gpu-bidir-healthy.txt", Ok((1, 56))),
@@ -171,8 +172,24 @@ const SEEDS: [(&str, &str); 7] = [
     ("nothing", "me@host:~$ ./a.out\nhello 1 2 3\n"),
 ];
 
-const NASTY: [&str; 16] =
-    ["0", "-1", "18446744073709551616", "1e308", "nan", "99999", "\u{1b}[4m", "\0", "\t", "é", "\u{202e}", "N/A", "D\\D", " 0 1 2 3", "\n", "\""];
+const NASTY: [&str; 16] = [
+    "0",
+    "-1",
+    "18446744073709551616",
+    "1e308",
+    "nan",
+    "99999",
+    "\u{1b}[4m",
+    "\0",
+    "\t",
+    "é",
+    "\u{202e}",
+    "N/A",
+    "D\\D",
+    " 0 1 2 3",
+    "\n",
+    "\"",
+];
 
 /// One change to the bytes: cut, flipped, shuffled, doubled, spliced.
 fn damage(rng: &mut Rng, bytes: &mut Vec<u8>, others: &[Vec<u8>]) {
@@ -334,7 +351,7 @@ fn an_imported_matrix_tells_what_the_same_matrix_measured_tells() {
     }
     let rows: Vec<String> = B70.iter().map(|row| format!("{row:?}")).collect();
     let fabric = format!(
-        "about = \"a published matrix\"\n[hosts]\ncount = 1\nranks = 8\nmemory = \"96GiB\"\n[path.local]\nalpha = \"5us\"\nrate = \"1500GB/s\"\n[matrix]\nunit = \"GB/s\"\nat = \"512MiB\"\nrows = [{}]\n",
+        "about = \"a published matrix\"\n[hosts]\ncount = 1\nranks = 8\nmemory = \"96GiB\"\n[path.local]\nalpha = \"5us\"\nrate = \"1500GB/s\"\n[path.intra_node]\nalpha = \"5us\"\nrate = \"27GB/s\"\n[matrix]\nunit = \"GB/s\"\nat = \"512MiB\"\nrows = [{}]\n",
         rows.join(", ")
     );
     let fabric = Arc::new(Fabric::parse(&fabric, "published").unwrap());
@@ -464,7 +481,10 @@ fn a_file_that_got_slower_differs_from_the_one_before() {
                 format!("{row} {}", cells.collect::<Vec<_>>().join(" "))
             })
             .collect();
-        format!("Running device_to_device_memcpy_write_ce.\nmemcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)\n0 1 2 3 4 5\n{}\n", rows.join("\n"))
+        format!(
+            "Running device_to_device_memcpy_write_ce.\nmemcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)\n0 1 2 3 4 5\n{}\n",
+            rows.join("\n")
+        )
     };
     let (before, after) = (write(&place, "a.txt", &of(50.0)), write(&place, "b.txt", &of(25.0)));
     let ran = run(&place, &["diff", &before, &after]);

@@ -3,8 +3,10 @@ use crate::import::measured::tables;
 use crate::session::Model;
 use crate::sweep::Cell;
 
-const READ: &str = "Running device_to_device_memcpy_read_ce.\nmemcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n 0 1\n 0 N/A 20\n 1 10 N/A\n";
-const WRITE: &str = "Running device_to_device_memcpy_write_ce.\nmemcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)\n 0 1\n 0 N/A 11\n 1 21 N/A\n";
+const READ: &str =
+    "Running device_to_device_memcpy_read_ce.\nmemcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n 0 1\n 0 N/A 20\n 1 10 N/A\n";
+const WRITE: &str =
+    "Running device_to_device_memcpy_write_ce.\nmemcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)\n 0 1\n 0 N/A 11\n 1 21 N/A\n";
 const HOST: &str = "Running host_to_device_memcpy_ce.\nmemcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)\n 0 1\n 0 50 51\n";
 const BUSY: &str = "Running host_to_all_memcpy_ce.\nmemcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)\n 0 1\n 0 25 26\n";
 

@@ -31,7 +31,9 @@ fn sendrecv_is_a_ring_of_the_time_told() {
 
 #[test]
 fn other_operations_have_no_cell_and_keep_their_numbers() {
-    let text = format!("$ srun -N2 ./all_reduce_perf -b 8\n# nThread 1\n{RANKS}{HEAD} 33554432 8388608 float sum -1 25.70 1305.8 2.50 0 0.19 175724 0.00 0\n");
+    let text = format!(
+        "$ srun -N2 ./all_reduce_perf -b 8\n# nThread 1\n{RANKS}{HEAD} 33554432 8388608 float sum -1 25.70 1305.8 2.50 0 0.19 175724 0.00 0\n"
+    );
     let (tables, _) = told(&text);
     assert_eq!((tables[0].test.as_str(), tables[0].samples.len(), tables[0].ends.len()), ("all_reduce", 0, 3));
     let collective = &tables[0].collectives[0];

@@ -134,7 +134,8 @@ impl Kind {
             && !self.isolated
         {
             let way = if pattern == Pattern::HostToDevice { "from the host" } else { "to the host" };
-            let other = if test.contains("all") { "all other GPUs copied at the same time" } else { "copies went both ways at the same time" };
+            let other =
+                if test.contains("all") { "all other GPUs copied at the same time" } else { "copies went both ways at the same time" };
             notes.push(format!("{other}; the number is that of the GPU's own copy {way}"));
         }
         if self.flow == Flow::BothTotal {

@@ -40,7 +40,9 @@ struct Run {
 impl Run {
     fn ends(&self, world: usize) -> Vec<End> {
         let blank = |at: usize| End { label: format!("GPU{at}"), host: self.host.clone(), gpu: u32::try_from(at).ok(), ..End::default() };
-        (0..world).map(|at| self.devices.get(&at).map_or_else(|| blank(at), |end| End { label: format!("GPU{at}"), ..end.clone() })).collect()
+        (0..world)
+            .map(|at| self.devices.get(&at).map_or_else(|| blank(at), |end| End { label: format!("GPU{at}"), ..end.clone() }))
+            .collect()
     }
 
     /// The table of a matrix; `None`, with the reason, if it is none of pairs or fans.

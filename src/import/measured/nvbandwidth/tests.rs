@@ -30,7 +30,9 @@ fn bytes_go_the_way_that_the_source_copies_them_whatever_the_arrow_says() {
     }
     // GPU 0 sends to all others at 6 GB/s in sum and receives 9; GPU 1 sends 12 and receives 15; GPU 2 18 and 21.
     let fan = |name: &str, arrow: &str, cells: &str| {
-        format!("Running {name}.\nmemcpy CE GPU(row) {arrow} GPU(column) bandwidth (GB/s)\n      0     1    2\n 0 {cells}\n\nSUM {name} 36\n")
+        format!(
+            "Running {name}.\nmemcpy CE GPU(row) {arrow} GPU(column) bandwidth (GB/s)\n      0     1    2\n 0 {cells}\n\nSUM {name} 36\n"
+        )
     };
     for (name, arrow, cells, pattern) in [
         ("one_to_all_write_ce", "->", "6.00 12.00 18.00", Pattern::FanOut),
@@ -54,7 +56,8 @@ fn bytes_go_the_way_that_the_source_copies_them_whatever_the_arrow_says() {
 
 #[test]
 fn both_directions_of_a_pair_are_told_apart_where_the_tool_does() {
-    let part = |part: &str, cells: &str| format!("memcpy CE GPU(row) <-> GPU(column) {part} bandwidth (GB/s)\n 0 1\n {cells}\n\nSUM x 1\n\n");
+    let part =
+        |part: &str, cells: &str| format!("memcpy CE GPU(row) <-> GPU(column) {part} bandwidth (GB/s)\n 0 1\n {cells}\n\nSUM x 1\n\n");
     let text = format!(
         "Running device_to_device_bidirectional_memcpy_write_ce.\n{}{}{}",
         part("Write1", "0 N/A 5.00\n 1 6.00 N/A"),
@@ -100,9 +103,11 @@ fn host_tests_have_one_row_and_are_labelled_rightly() {
 fn what_was_not_measured_is_told() {
     let (tables, _, skips) = told("Running device_to_device_memcpy_read_ce.\n Invalid value when checking\nASSERT in expression x\n");
     assert!(tables.is_empty() && skips[0].contains("ASSERT"), "{skips:?}");
-    let (tables, _, skips) = told("Running device_to_device_memcpy_read_ce.\nWaived: \nRunning multinode_bisect_write_ce.\nBisect benchmarking\n");
+    let (tables, _, skips) =
+        told("Running device_to_device_memcpy_read_ce.\nWaived: \nRunning multinode_bisect_write_ce.\nBisect benchmarking\n");
     assert!(tables.is_empty() && skips[0].contains("Waived") && skips[1].contains("no matrix"), "{skips:?}");
-    let text = "Running device_to_device_memcpy_write_ce.\nmemcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)\n 0 1\n0 0.00 N/A\n1 3.5 0.00\n";
+    let text =
+        "Running device_to_device_memcpy_write_ce.\nmemcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)\n 0 1\n0 0.00 N/A\n1 3.5 0.00\n";
     let (tables, ..) = told(text);
     let waived = tables[0].samples.iter().find(|sample| sample.from == 0).unwrap();
     assert_eq!((waived.status, tables[0].samples.len()), (Status::Waived, 2));

@@ -88,8 +88,10 @@ fn version(text: &str) -> Option<&str> {
 fn running(text: &str) -> Option<&str> {
     let name = text.strip_prefix("Running ")?.trim_end_matches(['.', ' ']);
     let word = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    (word && name.len() < 100 && ["memcpy", "local_copy", "latency", "multinode", "one_to", "to_one"].iter().any(|part| name.contains(part)))
-        .then_some(name)
+    (word
+        && name.len() < 100
+        && ["memcpy", "local_copy", "latency", "multinode", "one_to", "to_one"].iter().any(|part| name.contains(part)))
+    .then_some(name)
 }
 
 fn is_heading(text: &str) -> bool {
@@ -154,5 +156,7 @@ fn name_of(test: &str, below: &[Line<'_>]) -> String {
 
 /// Other tools' lines end a run.
 fn belongs_elsewhere(text: &str) -> bool {
-    ["D\\D", "P2P ", "P2P=", "# OSU", "# nThread", "mpiGraph", "NCCL INFO", "TransferBench", "nvidia-smi"].iter().any(|word| text.contains(word))
+    ["D\\D", "P2P ", "P2P=", "# OSU", "# nThread", "mpiGraph", "NCCL INFO", "TransferBench", "nvidia-smi"]
+        .iter()
+        .any(|word| text.contains(word))
 }
