@@ -65,8 +65,9 @@ fn source(model: &Model, pattern: Pattern, bytes: u64) -> Vec<String> {
     let table = model.imported.iter().find(own);
     table.map_or_else(Vec::new, |table| {
         let size = (!table.size_told).then(|| "size not told".to_owned());
-        let who = table.orientation.split(';').next().unwrap_or_default();
-        std::iter::once(table.name()).chain(size).chain([format!("there in {}", table.unit), format!("there {who}")]).collect()
+        let unit = table.unit.split(" (").next().unwrap_or_default();
+        let who = table.orientation.split([';', ',']).next().unwrap_or_default();
+        std::iter::once(table.name()).chain(size).chain([format!("printed in {unit}, {who}")]).collect()
     })
 }
 
