@@ -7,6 +7,7 @@ pub enum Format {
     PeerMatrix,
     Nvlink,
     NcclTopology,
+    NcclLog,
     Hwloc,
     Lspci,
     LspciTree,
@@ -16,11 +17,12 @@ pub enum Format {
 
 impl Format {
     /// All, as help and refusals list them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::TopoMatrix,
         Self::PeerMatrix,
         Self::Nvlink,
         Self::NcclTopology,
+        Self::NcclLog,
         Self::Hwloc,
         Self::Lspci,
         Self::LspciTree,
@@ -35,6 +37,7 @@ impl Format {
             Self::PeerMatrix => "nvidia-smi topo -p2p",
             Self::Nvlink => "nvidia-smi nvlink -s",
             Self::NcclTopology => "NCCL topology XML",
+            Self::NcclLog => "NCCL_DEBUG=INFO log",
             Self::Hwloc => "hwloc XML",
             Self::Lspci => "lspci -nnvv",
             Self::LspciTree => "lspci -tv",
@@ -78,7 +81,7 @@ const OTHERS: [(&[&str], &str, &str); 34] = [
     (&["extended counters"], "perfquery", "error and traffic counters, not a topology"),
     (&["Port counters:"], "perfquery", "error and traffic counters, not a topology"),
     (&["switchguid="], "ibnetdiscover", "a fabric's switches and cables, not a host's topology"),
-    (&["NCCL INFO"], "NCCL_DEBUG=INFO", "a log; NCCL_TOPO_DUMP_FILE=topo.xml writes the same tree as a file that is read"),
+    (&["NCCL INFO"], "NCCL_DEBUG=INFO", "a log without a topology: NCCL_DEBUG_SUBSYS=INIT,GRAPH prints it, and NCCL_TOPO_DUMP_FILE=topo.xml writes more of it to a file"),
     (&["ROCm System Management Interface"], "rocm-smi", "read from hwloc's or RCCL's XML instead"),
     (&["ACCESS TABLE"], "amd-smi topology", "read from hwloc's or RCCL's XML instead"),
     (&["LINK METRIC TABLE"], "amd-smi xgmi", "read from hwloc's or RCCL's XML instead"),

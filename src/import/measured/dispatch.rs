@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Table, Tool};
+use super::{Table, Tool, imb, mpigraph, nvloom, osu, perftest, rocm, transferbench, ucx};
 use crate::import::format::other;
 use crate::import::text::{Line, clean, lines};
 use crate::import::{ImportError, Skipped, Skips};
@@ -18,9 +18,10 @@ type OfLines = fn(&[Line<'_>], &mut Skips) -> Option<(Vec<Table>, usize)>;
 type OfJson = fn(&Value, &mut Skips) -> Option<Vec<Table>>;
 
 /// The first that answers takes the block.
-const OF_LINES: &[OfLines] = &[];
+const OF_LINES: &[OfLines] =
+    &[mpigraph::read, osu::read, imb::read, perftest::read, ucx::read, transferbench::read, rocm::read, nvloom::read];
 
-const OF_JSON: &[OfJson] = &[];
+const OF_JSON: &[OfJson] = &[perftest::json];
 
 /// More columns, rows or ranks than any of these tools was ever run with: a header that tells more is refused.
 pub(super) const MOST_ENDS: usize = 16_384;
