@@ -269,7 +269,7 @@ impl Draft {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rows::testing::{damage, near, rate, tables};
+    use super::super::rows::testing::{corpus, damage, near, rate, tables};
     use super::*;
 
     const RUN: &str = "#    Intel(R) MPI Benchmarks 2021.7, MPI-1 part\n# Date  : today\n# Benchmarking PingPong\n# #processes = 2\n# ( 2 additional processes waiting in MPI_Barrier)\n\
@@ -314,6 +314,16 @@ mod tests {
         let text = "# Benchmarking PingPong\n# ( 2 groups of 2 processes each running simultaneous )\n#bytes #repetitions t[usec] Mbytes/sec\n8 1 1.0 8.0\n# Benchmarking Multi-PingPong\n# Benchmarking PingPong\n#bytes x y\n8 1 1.0 8.0\n";
         let (found, skipped) = tables(read, text);
         assert_eq!((found.len(), skipped.iter().map(|skip| skip.0).collect::<Vec<_>>()), (0, vec![1, 1, 5, 7]));
+    }
+
+    #[test]
+    fn real_outputs_are_read_whole() {
+        for (name, text) in corpus("imb") {
+            let (found, skipped) = tables(read, &text);
+            assert!(!found.is_empty() && skipped.iter().all(|skip| skip.1.contains("of no pair")), "{name}: {skipped:?}");
+            // All that is printed of two ranks has megabytes of 1e6 bytes; sizes of the command are there.
+            assert!(found.iter().all(|table| table.samples.len() + table.collectives.len() >= 3), "{name}");
+        }
     }
 
     #[test]

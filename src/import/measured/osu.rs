@@ -104,7 +104,7 @@ pub(super) fn read(lines: &[Line<'_>], skips: &mut Skips) -> Option<(Vec<Table>,
     let used = block(lines, |line| if line.number == first.number { Step::Mine } else { draft.line(line, skips) });
     if kind == Kind::Other {
         skips.push(first.number, format!("{} is of no pair of ranks: no rate of a link is in it", shown(title)));
-    } else if draft.tables.is_empty() {
+    } else if draft.tables.is_empty() && !draft.deaf {
         skips.push(first.number, format!("{} is not followed by rows of sizes", shown(title)));
     }
     draft.tables.retain(|table| !table.samples.is_empty() || !table.collectives.is_empty());

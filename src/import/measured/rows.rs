@@ -176,7 +176,7 @@ pub(super) mod testing {
     pub fn corpus(folder: &str) -> Vec<(String, String)> {
         let Some(root) = std::env::var_os("TOPOSCOPE_CORPUS") else { return Vec::new() };
         let mut found = Vec::new();
-        for entry in std::fs::read_dir(std::path::Path::new(&root).join(folder)).unwrap() {
+        for entry in std::fs::read_dir(std::path::Path::new(&root).join(folder)).into_iter().flatten() {
             let path = entry.unwrap().path();
             found.push((path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read_to_string(&path).unwrap()));
         }

@@ -181,7 +181,7 @@ impl Draft {
                 tool: Tool::UcxPerftest,
                 test: if row.name.is_empty() { "ucx_perftest".to_owned() } else { row.name.clone() },
                 version: None,
-                line: if at == 0 { start } else { row.line },
+                line: if tables.is_empty() { start } else { row.line },
                 unit: "MB/s (2^20 bytes)",
                 orientation: if gets { "the client gets from the server" } else { "the client sends to the server" },
                 size_from,
@@ -201,7 +201,7 @@ impl Draft {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rows::testing::{damage, near, rate, tables};
+    use super::super::rows::testing::{corpus, damage, near, rate, tables};
     use super::*;
 
     /// As version 1.13 prints it.
@@ -256,6 +256,14 @@ mod tests {
         assert_eq!((found[0].test.as_str(), found[0].samples[0].bytes), ("tag_bw", 8));
         let found = tables(read, &format!("{head}Final:  40000  1.000  2000.00  2048\n")).0;
         assert_eq!(found[0].samples[0].bytes, 1_024_000);
+    }
+
+    #[test]
+    fn real_outputs_are_read_whole() {
+        for (name, text) in corpus("ucx") {
+            let (found, skipped) = tables(read, &text);
+            assert!(!found.is_empty() && skipped.is_empty(), "{name}: {skipped:?}");
+        }
     }
 
     #[test]
