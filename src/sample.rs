@@ -101,17 +101,19 @@ pub enum MoverKind {
     NcclPut,
     /// nothing moves: times come from a fabric's description
     Simulated,
+    /// another tool moved them, and its output does not tell how
+    Untold,
 }
 
 impl MoverKind {
-    /// Every way that this program knows.
+    /// Every way that this program measures with.
     pub const ALL: [Self; 8] =
         [Self::Memcpy, Self::MpiSendrecv, Self::MpiPut, Self::CudaIpcPull, Self::CudaIpcPush, Self::Nccl, Self::NcclPut, Self::Simulated];
 
     /// True if it moves buffers that lie there.
     pub const fn moves(self, memory: Memory) -> bool {
         match self {
-            Self::Memcpy | Self::MpiSendrecv | Self::MpiPut => true,
+            Self::Memcpy | Self::MpiSendrecv | Self::MpiPut | Self::Untold => true,
             Self::CudaIpcPull | Self::CudaIpcPush | Self::Nccl | Self::NcclPut => matches!(memory, Memory::Cuda),
             Self::Simulated => matches!(memory, Memory::Host),
         }
@@ -120,7 +122,7 @@ impl MoverKind {
     /// True if plans on buffers that lie there are run by it. On GPUs, by what maps memory of one host, and by NCCL's messages.
     pub const fn carries(self, memory: Memory) -> bool {
         let on_gpus = matches!(self, Self::Memcpy | Self::CudaIpcPull | Self::CudaIpcPush | Self::Nccl);
-        self.moves(memory) && (on_gpus || matches!(memory, Memory::Host))
+        self.moves(memory) && (on_gpus || matches!(memory, Memory::Host)) && !matches!(self, Self::Untold)
     }
 
     /// True if it works between ranks of one host alone.
@@ -139,6 +141,7 @@ impl MoverKind {
             Self::Nccl => "nccl",
             Self::NcclPut => "nccl_put",
             Self::Simulated => "simulated",
+            Self::Untold => "untold",
         }
     }
 }
@@ -197,6 +200,8 @@ pub enum EngineKind {
     Mpi,
     /// ranks of a described fabric, on a clock of their own
     Sim,
+    /// those of another tool's output: nothing can be measured again
+    Imported,
 }
 
 impl EngineKind {
@@ -206,6 +211,7 @@ impl EngineKind {
             Self::Threads => "threads",
             Self::Mpi => "mpi",
             Self::Sim => "sim",
+            Self::Imported => "imported",
         }
     }
 }

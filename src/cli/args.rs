@@ -203,8 +203,9 @@ pub enum Commands {
         /// Socket of the job (default: the only one of yours on this host)
         socket: Option<PathBuf>,
     },
-    /// Open a recorded session, with the time slider
+    /// Open a recorded session, with the time slider; or a calibration, or what another tool measured
     Open {
+        #[arg(value_name = "SESSION|CAL|FILE")]
         session: PathBuf,
         /// Another session or calibration: the screen shows what changed since
         #[arg(long, value_name = "SESSION|CAL")]
@@ -222,7 +223,7 @@ pub enum Commands {
         /// hwloc-gather-topology --io records
         #[arg(long, value_name = "DIR")]
         sysfs_root: Option<PathBuf>,
-        /// Tell instead what other tools' files tell: nvidia-smi topo -m, topo -p2p or nvlink -s, NCCL or hwloc XML, lspci, ibstat,
+        /// Tell instead what other tools' files tell: nvidia-smi topo -m, topo -p2p or nvlink -s, NCCL or hwloc XML, logs of NCCL, lspci, ibstat,
         /// ibdev2netdev; several of one host are put together
         #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "sysfs_root")]
         from: Vec<PathBuf>,
@@ -240,8 +241,8 @@ pub enum Commands {
     },
     /// Write a session or a calibration as a calibration, a table or a picture
     Export {
-        /// Folder of a session, or a calibration
-        #[arg(value_name = "SESSION|CAL")]
+        /// Folder of a session, a calibration, or another tool's output that `import` reads
+        #[arg(value_name = "SESSION|CAL|FILE")]
         session: PathBuf,
         #[arg(long, value_enum)]
         format: Format,
@@ -270,10 +271,12 @@ pub enum Commands {
         #[arg(long, value_name = "SIZE", default_value = "1MiB")]
         chunk: String,
     },
+    /// Make a session of what other tools measured: nvbandwidth, nccl-tests, mpiGraph, OSU and others, with topologies given along
+    Import(super::import::ImportArgs),
     /// Print the fits of a session or a calibration: every class, rank, pair, fan and relay
     Fit {
-        /// Folder of a session, or a calibration
-        #[arg(value_name = "SESSION|CAL")]
+        /// Folder of a session, a calibration, or another tool's output that `import` reads
+        #[arg(value_name = "SESSION|CAL|FILE")]
         source: PathBuf,
         /// Print JSON: an array of objects, α in µs, GB/s
         #[arg(long)]
@@ -287,11 +290,11 @@ pub enum Commands {
     Diagnose(DiagnoseArgs),
     /// Tell what changed beyond noise from one session or calibration to another. Exit code 1 where something did
     Diff {
-        /// The earlier one: folder of a session, or a calibration
-        #[arg(value_name = "SESSION|CAL")]
+        /// The earlier one: folder of a session, a calibration, or another tool's output that `import` reads
+        #[arg(value_name = "SESSION|CAL|FILE")]
         before: PathBuf,
         /// The later one
-        #[arg(value_name = "SESSION|CAL")]
+        #[arg(value_name = "SESSION|CAL|FILE")]
         after: PathBuf,
         /// Print JSON
         #[arg(long)]
@@ -342,8 +345,8 @@ pub enum Commands {
 
 #[derive(Debug, Args)]
 pub struct DiagnoseArgs {
-    /// Folder of a session, or a calibration
-    #[arg(value_name = "SESSION|CAL")]
+    /// Folder of a session, a calibration, or another tool's output that `import` reads
+    #[arg(value_name = "SESSION|CAL|FILE")]
     pub source: PathBuf,
     /// Print JSON, with the samples behind every fact
     #[arg(long)]

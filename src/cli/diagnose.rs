@@ -99,7 +99,9 @@ fn text(model: &Model, seen: &Measured, told: &Diagnosis, all: bool, look: Look)
         page.sentence(&format!("{word:<9} "), &plain(text));
     }
     page.line("");
-    if told.findings.is_empty() {
+    if let Some(only) = model.only_together() {
+        page.sentence("", &plain(&format!("no pair was measured: {only}")));
+    } else if told.findings.is_empty() {
         page.line("nothing stands out");
     }
     for (finding, number) in told.findings.iter().zip(1..) {

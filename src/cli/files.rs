@@ -34,9 +34,22 @@ pub(super) fn fold(recorded: &Recorded) -> Model {
     model
 }
 
-/// The facts of a session's folder, or of a calibration.
+/// The facts of a session's folder, of a calibration, or of another tool's output.
 pub(super) fn load(path: &Path) -> Result<Model> {
-    if path.is_dir() { Ok(fold(&store::read(path)?)) } else { Ok(export::read_calibration(path)?.to_model()) }
+    Ok(fold(&recorded(path)?))
+}
+
+/// The same as it is, or would be, recorded.
+fn recorded(path: &Path) -> Result<Recorded> {
+    let (header, records) = if path.is_dir() {
+        return Ok(store::read(path)?);
+    } else if super::import::is_ours(path) {
+        export::read_calibration(path)?.to_records()
+    } else {
+        let built = super::import::alone(path)?;
+        (built.header, built.records)
+    };
+    Ok(Recorded { header, records, whole: 0, cut: 0 })
 }
 
 /// Write a session or a calibration as something else.
@@ -168,7 +181,7 @@ pub(super) fn open(global: &super::args::Global, session: &Path, against: Option
         }
     }
 
-    let mut recorded = store::read(session)?;
+    let mut recorded = recorded(session)?;
     let topology = recorded.header.topology.clone();
     for path in plans {
         let traffic = super::plans::load(path, &topology).map_err(anyhow::Error::msg).context("--plan")?;

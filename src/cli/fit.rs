@@ -32,6 +32,12 @@ pub(super) fn fit(source: &Path, json: bool, all: bool) -> Result<u8> {
 }
 
 fn text(model: &Model, fits: &Fits, all: bool) -> String {
+    if let Some(only) = model.only_together() {
+        return format!("no fit: nothing of a pair, a fan or a ring was measured, but {only}\n");
+    }
+    if fits.classes.is_empty() && fits.single.is_empty() && model.header.engine == crate::sample::EngineKind::Imported {
+        return "no fit: it takes good samples of two sizes or more, and the file has one\n".to_owned();
+    }
     if fits.classes.is_empty() && fits.single.is_empty() {
         return "no fit: it takes good samples of two sizes or more (toposcope sweep --sizes 4KiB..64MiB)\n".to_owned();
     }

@@ -32,7 +32,7 @@ pub(super) fn tell(files: &[PathBuf], json: bool) -> Result<u8> {
 }
 
 /// Files that tell of one host each are tellings of the same host, unless they name different ones.
-fn together(found: Vec<Imported>) -> (Vec<Hardware>, Vec<String>) {
+pub(super) fn together(found: Vec<Imported>) -> (Vec<Hardware>, Vec<String>) {
     let mut hosts: Vec<Vec<Hardware>> = Vec::new();
     let mut formats = Vec::new();
     for imported in found {

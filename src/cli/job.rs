@@ -134,6 +134,7 @@ pub(super) fn attach(global: &Global, socket: Option<&Path>) -> Result<u8> {
         EngineKind::Threads => crate::transport::threads::MOVERS,
         EngineKind::Mpi => crate::sample::MPI_MOVERS,
         EngineKind::Sim => &[crate::sample::MoverKind::Simulated],
+        EngineKind::Imported => &[],
     };
     let settings = header.settings.clone();
     super::watch::screen::alone(global, header, Box::new(Attached(client)), (settings, movers.to_vec()), None)

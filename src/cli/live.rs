@@ -76,6 +76,7 @@ pub(super) fn start(global: &Global, args: &SweepArgs, mode: &Mode, job: Option<
             Ok(Box::new(Threads::start(ranks)?))
         }),
         EngineKind::Mpi => mpi(global, args, mode, job, fabric.as_ref()),
+        EngineKind::Imported => bail!("nothing can be measured with imported ranks"),
     }
 }
 

@@ -13,6 +13,7 @@ mod execute;
 mod facts;
 mod files;
 mod fit;
+mod import;
 mod imported;
 mod job;
 mod live;
@@ -138,6 +139,7 @@ fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {
         Some(Commands::Export { session, format, out, tab, metric, against, plans, size, cells, chunk }) => {
             files::export(&global, &session, &files::Wanted { format, out, tab, metric, against, plans, size, cells, chunk })
         }
+        Some(Commands::Import(wanted)) => import::run(&wanted),
         Some(Commands::Fit { source, json, all }) => fit::fit(&source, json, all),
         Some(Commands::Diagnose(wanted)) => diagnose::run(&global, &wanted, job),
         Some(Commands::Diff { before, after, json, svg }) => diff::run(&global, &before, &after, json, svg.as_deref()),

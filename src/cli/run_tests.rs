@@ -48,6 +48,10 @@ pub(super) fn run(global: &Global, session: &Path, fabric: Option<&str>, count: 
         EngineKind::Threads => EngineArg::Threads,
         EngineKind::Mpi => EngineArg::Mpi,
         EngineKind::Sim => EngineArg::Sim,
+        EngineKind::Imported => bail!(
+            "--run-tests: {} was imported from another tool's output: its ranks are not here; measure them with `toposcope sweep`",
+            session.display()
+        ),
     };
     let named =
         || simulated(&header).map(str::to_owned).context("--run-tests: its header names no fabric; name it with --fabric NAME|FILE");

@@ -106,6 +106,7 @@ fn usual_mover(engine: EngineKind, memory: Memory) -> MoverKind {
         (EngineKind::Mpi, Memory::Host) => MoverKind::MpiSendrecv,
         (EngineKind::Mpi, Memory::Cuda) => MoverKind::Nccl,
         (EngineKind::Sim, _) => MoverKind::Simulated,
+        (EngineKind::Imported, _) => MoverKind::Untold,
     }
 }
 

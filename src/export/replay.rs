@@ -8,6 +8,14 @@ impl Calibration {
     ///
     /// Log, pauses and lost ranks are not in a calibration. Times of events are sums of the samples' seconds.
     pub fn to_model(&self) -> Model {
+        let (header, records) = self.to_records();
+        let mut model = Model::new(header);
+        records.iter().for_each(|record| _ = model.apply(record));
+        model
+    }
+
+    /// The session that it would be: header and events.
+    pub fn to_records(&self) -> (Header, Vec<Record>) {
         let mut software = self.software.clone();
         let program = software.remove("toposcope").unwrap_or_default();
         let settings = SweepSettings {
@@ -36,7 +44,7 @@ impl Calibration {
             shifts: self.shifts.clone(),
             ..SweepSettings::default()
         };
-        let mut model = Model::new(Header {
+        let header = Header {
             format: Header::current_format(),
             program,
             name: "calibration".to_owned(),
@@ -51,9 +59,9 @@ impl Calibration {
             topology: self.placed(),
             software,
             environment: self.environment.clone(),
-        });
+        };
         let mut t = 0.0;
-        model.apply(&Record { t, event: Event::SweepStarted { settings, resumed: false } });
+        let mut records = vec![Record { t, event: Event::SweepStarted { settings, resumed: false } }];
         let same = |a: &Sample, b: &Sample| {
             let pair = (a.from, a.to) == (b.from, b.to);
             (a.pattern, a.bytes, a.take) == (b.pattern, b.bytes, b.take)
@@ -62,13 +70,13 @@ impl Calibration {
         let parts = self.samples.chunk_by(same);
         for (probe, samples) in (0_u64..).zip(parts) {
             t += samples.iter().filter_map(|sample| sample.seconds).sum::<f64>();
-            model.apply(&Record { t, event: Event::ProbeDone { probe, samples: samples.to_vec(), enough: None } });
+            records.push(Record { t, event: Event::ProbeDone { probe, samples: samples.to_vec(), enough: None } });
         }
         if !self.gpus.is_empty() {
-            model.apply(&Record { t, event: Event::GpusSeen { ranges: self.gpus.clone() } });
+            records.push(Record { t, event: Event::GpusSeen { ranges: self.gpus.clone() } });
         }
         let (outcome, reason) = (Outcome::Complete, String::new());
-        model.apply(&Record { t, event: Event::SweepEnded { outcome, reason } });
-        model
+        records.push(Record { t, event: Event::SweepEnded { outcome, reason } });
+        (header, records)
     }
 }

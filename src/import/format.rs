@@ -81,7 +81,11 @@ const OTHERS: [(&[&str], &str, &str); 34] = [
     (&["extended counters"], "perfquery", "error and traffic counters, not a topology"),
     (&["Port counters:"], "perfquery", "error and traffic counters, not a topology"),
     (&["switchguid="], "ibnetdiscover", "a fabric's switches and cables, not a host's topology"),
-    (&["NCCL INFO"], "NCCL_DEBUG=INFO", "a log without a topology: NCCL_DEBUG_SUBSYS=INIT,GRAPH prints it, and NCCL_TOPO_DUMP_FILE=topo.xml writes more of it to a file"),
+    (
+        &["NCCL INFO"],
+        "NCCL_DEBUG=INFO",
+        "a log without a topology: NCCL_DEBUG_SUBSYS=INIT,GRAPH prints it, and NCCL_TOPO_DUMP_FILE=topo.xml writes more of it to a file",
+    ),
     (&["ROCm System Management Interface"], "rocm-smi", "read from hwloc's or RCCL's XML instead"),
     (&["ACCESS TABLE"], "amd-smi topology", "read from hwloc's or RCCL's XML instead"),
     (&["LINK METRIC TABLE"], "amd-smi xgmi", "read from hwloc's or RCCL's XML instead"),

@@ -4,11 +4,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::Skips;
 use super::links::MOST_LINKS;
 use super::merge;
 use super::text::{Line, amount, named, number, shown};
 use super::tree::{Tree, note_all};
-use super::Skips;
 use crate::topology::hardware::{Gpu, GpuLink, GpuLinkKind, Hardware, LinkEnd, LinkLayer, Nic, NoteKind, NumaNode, PciDevice, PciKind};
 use crate::topology::{Lanes, PciAddress, PcieLink};
 
@@ -231,7 +231,8 @@ impl Rank {
             Some((kind, amount(rate)?, Node::of(node)?))
         });
         let (Some(parent), Some((kind, rate, node))) = (parent, parts) else {
-            let why = if parent.is_none() { "hangs below nothing: its blanks are lost, or lines above it" } else { "is no link to a device" };
+            let why =
+                if parent.is_none() { "hangs below nothing: its blanks are lost, or lines above it" } else { "is no link to a device" };
             skips.push(line.number, format!("{} {why}", shown(text)));
             return true;
         };
@@ -342,7 +343,9 @@ impl Draft {
         let mut uncounted = Vec::new();
         for link in self.links {
             let end = match link.end {
-                End::Gpu(address) => at.get(&address).filter(|peer| **peer != link.gpu).map_or(LinkEnd::Unknown, |peer| LinkEnd::Gpu(*peer)),
+                End::Gpu(address) => {
+                    at.get(&address).filter(|peer| **peer != link.gpu).map_or(LinkEnd::Unknown, |peer| LinkEnd::Gpu(*peer))
+                }
                 End::Switch => LinkEnd::Switch,
                 End::Cpu(numa) => LinkEnd::Cpu(numa),
             };
@@ -355,9 +358,18 @@ impl Draft {
             host.gpu_links.extend(std::iter::repeat_n(told, count as usize));
         }
         uncounted.dedup();
-        note_all(&mut host, NoteKind::Unseen, &uncounted, "how many links lie between two ends is not told: one with the rate that NCCL reckons with stands for all");
+        note_all(
+            &mut host,
+            NoteKind::Unseen,
+            &uncounted,
+            "how many links lie between two ends is not told: one with the rate that NCCL reckons with stands for all",
+        );
         if !host.gpus.is_empty() {
-            host.note(NoteKind::Unseen, "GPUs", "the log tells ranks, not the driver's numbers: GPUs are numbered by address, and those without a rank are not there");
+            host.note(
+                NoteKind::Unseen,
+                "GPUs",
+                "the log tells ranks, not the driver's numbers: GPUs are numbered by address, and those without a rank are not there",
+            );
         }
         host
     }
@@ -440,7 +452,10 @@ GPU/0-3b000 :GPU/0-3b000 (0/5000.0/LOC) CPU/0-1 (3/24.0/PHB)
 
     #[test]
     fn lines_that_lost_their_place_are_told() {
-        let text = interleaved(&[("n1:1:1 [0]", "=== System : maxBw 1 ===\nCPU/0 (1/2/-1)\n+ PCI[12.0] - GPU/1000 (0)\n   + PCI[12.0] - GPU/2000 (1)\n+ PCI[12.0] - what\n")]);
+        let text = interleaved(&[(
+            "n1:1:1 [0]",
+            "=== System : maxBw 1 ===\nCPU/0 (1/2/-1)\n+ PCI[12.0] - GPU/1000 (0)\n   + PCI[12.0] - GPU/2000 (1)\n+ PCI[12.0] - what\n",
+        )]);
         let (hosts, skipped) = told(&text);
         assert_eq!(hosts[0].gpus.len(), 1);
         assert_eq!(skipped.iter().map(|skip| skip.line).collect::<Vec<_>>(), [1, 5, 6]);
@@ -450,7 +465,10 @@ GPU/0-3b000 :GPU/0-3b000 (0/5000.0/LOC) CPU/0-1 (3/24.0/PHB)
 
     #[test]
     fn a_rank_may_stand_below_its_device() {
-        let text = interleaved(&[("a:1:1 [0]", "=== System : maxBw 1 ===\nCPU/0-0 (1/2/-1)\n+ PCI[48.0] - DEV/0-1b000 (10de2330)\n              + LOC[5000.0] - GPU/0-1b000\n====\n")]);
+        let text = interleaved(&[(
+            "a:1:1 [0]",
+            "=== System : maxBw 1 ===\nCPU/0-0 (1/2/-1)\n+ PCI[48.0] - DEV/0-1b000 (10de2330)\n              + LOC[5000.0] - GPU/0-1b000\n====\n",
+        )]);
         let (hosts, _) = told(&text);
         assert_eq!((hosts[0].gpus.len(), hosts[0].pci.len(), hosts[0].gpus[0].pci), (1, 1, Some(0)));
     }
@@ -470,7 +488,9 @@ GPU/0-3b000 :GPU/0-3b000 (0/5000.0/LOC) CPU/0-1 (3/24.0/PHB)
     fn cut_logs_are_read_as_far_as_they_go() {
         let text = interleaved(&[("n1:10:11 [0]", TREE), ("n2:12:13 [1]", TREE)]);
         for at in 0..text.len() {
-            for damaged in [text[..at].to_owned(), format!("{}{}", &text[..at], &text[at + 1..]), format!("{}9{}", &text[..at], &text[at..])] {
+            for damaged in
+                [text[..at].to_owned(), format!("{}{}", &text[..at], &text[at + 1..]), format!("{}9{}", &text[..at], &text[at..])]
+            {
                 let cleaned = clean(&damaged);
                 let lines = lines(&cleaned);
                 let mut skips = Skips::default();

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::Imported;
 use crate::diagnose::next::Test;
 use crate::plan::{Execution, Traffic};
 use crate::sample::{Pattern, Sample};
@@ -79,6 +80,8 @@ pub enum Event {
         settings: SweepSettings,
         resumed: bool,
     },
+    /// a table of another tool's output was read
+    Imported(Imported),
     /// a probe was handed to its ranks
     ProbeStarted {
         probe: Probe,

@@ -7,12 +7,12 @@ use crate::sweep::SweepSettings;
 use crate::topology::Topology;
 
 /// Format of sessions that this version writes. A newer minor version is read, a newer major one refused.
-pub const FORMAT: (&str, u32, u32) = ("toposcope.session", 1, 5);
+pub const FORMAT: (&str, u32, u32) = ("toposcope.session", 1, 6);
 
 /// What a session was taken on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
-    /// `toposcope.session/1.5`
+    /// `toposcope.session/1.6`
     pub format: String,
     /// version of the program that wrote it
     pub program: String,
@@ -36,7 +36,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// `toposcope.session/1.5`
+    /// `toposcope.session/1.6`
     pub fn current_format() -> String {
         let (name, major, minor) = FORMAT;
         format!("{name}/{major}.{minor}")

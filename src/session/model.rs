@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{Cells, Conflict, Event, Groups, Header, Outcome, Record, SizeCell};
+use super::{Cells, Conflict, Event, Groups, Header, Imported, Outcome, Record, SizeCell};
 use crate::diagnose::next::{Test, TestResult};
 use crate::plan::{Execution, Traffic};
 use crate::sample::{Sample, Status};
@@ -124,6 +124,8 @@ pub struct Model {
     pub executing: Option<String>,
     /// plans that were run, in their order; those that failed included
     pub executions: Vec<Execution>,
+    /// tables of other tools' output that this session was made of, and those that were left out of it
+    pub imported: Vec<Imported>,
     /// how the GPUs of this sweep's ranks were doing, by rank
     pub gpus: BTreeMap<usize, GpuRange>,
     /// ranks that do not answer any more, with the reason
@@ -150,6 +152,7 @@ impl Model {
             plan_loads: 0,
             executing: None,
             executions: Vec::new(),
+            imported: Vec::new(),
             gpus: BTreeMap::new(),
             lost: BTreeMap::new(),
             log: VecDeque::new(),
@@ -168,6 +171,12 @@ impl Model {
         self.cells.samples() + self.groups.samples()
     }
 
+    /// What there is instead of samples of pairs, if that is all: `nccl-tests all_reduce: 28 sizes of all 8 ranks together`.
+    pub fn only_together(&self) -> Option<String> {
+        let told: Vec<String> = self.imported.iter().map(|table| format!("{}: {}", table.name(), table.amount())).collect();
+        (self.samples() == 0 && !told.is_empty()).then(|| told.join("; "))
+    }
+
     /// Take in an event.
     pub fn apply(&mut self, record: &Record) -> Change {
         self.now = self.now.max(record.t);
@@ -180,6 +189,10 @@ impl Model {
                 Change::State
             }
             Event::SweepStarted { settings, resumed } => self.sweep_started(settings, *resumed),
+            Event::Imported(imported) => {
+                self.imported.push(imported.plain());
+                Change::State
+            }
             Event::ProbeStarted { probe } => {
                 if let Some(sweep) = &mut self.sweep {
                     sweep.probes.push((probe.clone(), record.t));

@@ -3,4 +3,5 @@
 mod classes;
 mod corpus;
 mod damage;
+mod measured;
 mod seeds;

@@ -159,12 +159,12 @@ fn later_formats_are_read_or_refused_by_their_number() {
     let newer = json!({"format": "toposcope.session/2.0", "program": "3.1.4"}).to_string();
     fs::write(session.header(), newer).unwrap();
     let error = session.refusal();
-    for part in ["toposcope.session/2.0", "toposcope.session/1.5", "3.1.4"] {
+    for part in ["toposcope.session/2.0", "toposcope.session/1.6", "3.1.4"] {
         assert!(error.contains(part), "{part}: {error}");
     }
     for other in [json!("toposcope.session/one"), json!("nonsense"), json!(null), json!(7)] {
         fs::write(session.header(), json!({"format": other}).to_string()).unwrap();
-        assert!(session.refusal().contains("expected toposcope.session/1.5"), "{other}");
+        assert!(session.refusal().contains("expected toposcope.session/1.6"), "{other}");
     }
 }
 
@@ -244,7 +244,7 @@ fn a_newer_minor_version_is_read_without_what_is_new() {
     fs::write(session.events(), &text).unwrap();
     let refused = store::read(&session.folder).unwrap_err();
     assert!(matches!(refused, StoreError::Bad { .. }), "{refused}");
-    let newer = fs::read_to_string(session.header()).unwrap().replace("toposcope.session/1.5", "toposcope.session/1.6");
+    let newer = fs::read_to_string(session.header()).unwrap().replace("toposcope.session/1.6", "toposcope.session/1.7");
     fs::write(session.header(), newer).unwrap();
     assert_eq!(store::read(&session.folder).unwrap().records, made::records());
 }

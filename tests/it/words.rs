@@ -172,8 +172,8 @@ fn broken_sessions_are_refused_with_file_line_and_expectation() {
 
     fs::write(&events, &whole).unwrap();
     let text = fs::read_to_string(&header).unwrap();
-    fs::write(&header, text.replace("toposcope.session/1.5", "toposcope.session/2.0")).unwrap();
-    refused(&export(), &["toposcope.session/2.0", "this program reads toposcope.session/1.5"]);
+    fs::write(&header, text.replace("toposcope.session/1.6", "toposcope.session/2.0")).unwrap();
+    refused(&export(), &["toposcope.session/2.0", "this program reads toposcope.session/1.6"]);
     fs::write(&header, text.replace("\"engine\": \"mpi\"", "\"engine\": \"steam\"")).unwrap();
     refused(&export(), &["header.json:", "steam", "expected"]);
     fs::remove_file(&header).unwrap();

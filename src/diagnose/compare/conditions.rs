@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::evidence::ASSUMED;
 use crate::diagnose::{Measured, Provenance};
+use crate::sample::EngineKind;
 use crate::topology::Placement;
 use crate::topology::hardware::Hardware;
 use crate::units::{format_gbps, format_ranks, format_size};
@@ -15,6 +17,12 @@ pub(super) fn told(old: &Measured, new: &Measured, ranks: &[Option<usize>]) -> V
     let mut say = Vec::new();
     taking_part(old, new, ranks, &mut say);
     provenance(&old.provenance, &new.provenance, &mut say);
+    if [old, new].iter().any(|measured| measured.provenance.engine == EngineKind::Imported) {
+        say.push(format!(
+            "other tools print one number of each pair, and nothing of its noise: {:.0} % is assumed for each",
+            ASSUMED * 100.0
+        ));
+    }
     if old.sizes != new.sizes {
         let list = |sizes: &[u64]| sizes.iter().map(|&size| format_size(size)).collect::<Vec<_>>().join(", ");
         say.push(format!("sizes: {} before, {} now", list(&old.sizes), list(&new.sizes)));

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::diagnose::{AtSize, Measured, PairSeen, Selected};
 use crate::fit::identify::Together;
 use crate::fit::median;
-use crate::sample::{Pattern, Status};
+use crate::sample::{EngineKind, Pattern, Status};
 
 /// Half of the middle half of a normal distribution over its standard deviation.
 const HALF_MIDDLE: f64 = 0.6745;
@@ -19,6 +19,10 @@ const PRIOR: f64 = 5.0;
 const EFFICIENCY: f64 = 0.37;
 /// Of repeats that do not scatter at all, as a table prints them.
 const LEAST_VARIANCE: f64 = 1e-12;
+/// Standard deviation, relative, that is taken for that of numbers of other tools, which print one of each pair: what their runs differ by.
+pub(super) const ASSUMED: f64 = 0.03;
+/// Degrees of freedom that the assumption counts for.
+const ASSUMED_DOF: f64 = 30.0;
 /// Pairs of a class below which their own scatter between the two measurements tells nothing.
 const FEWEST_OF_CLASS: usize = 6;
 
@@ -82,10 +86,12 @@ pub(super) struct Compared {
 struct Noise {
     usual: HashMap<(u16, u64), f64>,
     dof: f64,
+    /// where nothing else tells
+    assumed: Option<f64>,
 }
 
 impl Noise {
-    fn of<'a>(curves: impl Iterator<Item = (u16, &'a [AtSize])>) -> Self {
+    fn of<'a>(curves: impl Iterator<Item = (u16, &'a [AtSize])>, assumed: bool) -> Self {
         let mut all: HashMap<(u16, u64), Vec<f64>> = HashMap::new();
         let mut dof = 0.0;
         for (class, sizes) in curves {
@@ -94,12 +100,14 @@ impl Noise {
                 dof += f64::from(size.n.saturating_sub(1)) * EFFICIENCY;
             }
         }
-        Self { usual: all.into_iter().map(|(key, mut own)| (key, median(&mut own))).collect(), dof }
+        let dof = if assumed { dof.max(ASSUMED_DOF) } else { dof };
+        let usual = all.into_iter().map(|(key, mut own)| (key, median(&mut own))).collect();
+        Self { usual, dof, assumed: assumed.then_some(ASSUMED) }
     }
 
     /// Variance of ln of the median.
     fn variance(&self, class: u16, size: &AtSize) -> Option<f64> {
-        let usual = self.usual.get(&(class, size.bytes)).copied();
+        let usual = self.usual.get(&(class, size.bytes)).copied().or(self.assumed);
         let own = Some(f64::from(size.scatter) / HALF_MIDDLE).filter(|own| own.is_finite());
         let (usual, own) = (usual.or(own)?, own.or(usual)?);
         let free = f64::from(size.n.saturating_sub(1));
@@ -122,10 +130,11 @@ struct Noises {
 }
 
 impl Noises {
-    fn of(all: &[Both<'_>]) -> Self {
+    fn of(all: &[Both<'_>], [old, new]: [&Measured; 2]) -> Self {
+        let imported = |measured: &Measured| measured.provenance.engine == EngineKind::Imported;
         Self {
-            old: Noise::of(all.iter().map(|both| (both.class, both.old))),
-            new: Noise::of(all.iter().map(|both| (both.class, both.new))),
+            old: Noise::of(all.iter().map(|both| (both.class, both.old)), imported(old)),
+            new: Noise::of(all.iter().map(|both| (both.class, both.new)), imported(new)),
         }
     }
 
@@ -239,11 +248,11 @@ pub(super) fn pairs(old: &Measured, new: &Measured, ranks: &[Option<usize>], sel
         })
         .collect();
     let places = told.iter().map(|&(from, to, _)| (from, to));
-    compared(&all, places)
+    compared(&all, [old, new], places)
 }
 
-fn compared(all: &[Both<'_>], places: impl Iterator<Item = (usize, usize)>) -> Compared {
-    let noises = Noises::of(all);
+fn compared(all: &[Both<'_>], of: [&Measured; 2], places: impl Iterator<Item = (usize, usize)>) -> Compared {
+    let noises = Noises::of(all, of);
     let mut compared = Compared::default();
     let mut rates: Vec<Rate> = Vec::new();
     for (both, (from, to)) in all.iter().zip(places) {
@@ -284,7 +293,7 @@ pub(super) fn together(old: &Measured, new: &Measured, ranks: &[Option<usize>]) 
         .collect();
     let all: Vec<Both<'_>> = told.iter().map(|&(group, _, old, new)| Both { class: group.0 as u16, old, new }).collect();
     let places = told.iter().map(|(group, index, ..)| (group.1.or(group.2.first().map(|flow| flow.0)).unwrap_or(0), *index));
-    Compared { latencies: Kind::default(), ..compared(&all, places) }
+    Compared { latencies: Kind::default(), ..compared(&all, [old, new], places) }
 }
 
 /// By what they are: the index of the largest size, and all sizes ascending. `rank` renumbers; who is not there is left out.

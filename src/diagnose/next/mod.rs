@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Cause, Finding, Measured, Shape, Suspect, Ways};
 use crate::fit::identify::Identified;
-use crate::sample::{MoverKind, Sample};
+use crate::sample::{EngineKind, MoverKind, Sample};
 use crate::topology::Level;
 use crate::units::format_gbps;
 use focus::Focus;
@@ -130,6 +130,10 @@ pub fn settle(measured: &Measured, identified: &Identified, finding: &mut Findin
         take_in(measured, &focus, result, finding);
     }
     let done: Vec<&Test> = own.iter().map(|result| &result.test).collect();
+    // What another tool measured elsewhere cannot be measured again from here.
+    if measured.provenance.engine == EngineKind::Imported {
+        return;
+    }
     finding.next = propose(measured, identified, &focus, &finding.suspects, &done);
 }
 

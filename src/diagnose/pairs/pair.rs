@@ -3,6 +3,7 @@
 use super::usual::Usual;
 use super::{FEW, LIT, NAMED, SLOW, severity, slow, words};
 use crate::diagnose::{Fact, Finding, PairSeen, Rule, Severity, Shape, View};
+use crate::sample::EngineKind;
 use crate::units::format_gbps;
 
 pub const RULE: Rule = Rule {
@@ -139,9 +140,12 @@ fn one(view: &View<'_>, usual: &[Usual], slow: &Slow) -> Finding {
     finding.facts.extend(words::step(share).map(|say| words::fact(say, Vec::new())));
     if few {
         let repeats = if slow.n == 1 { "one repeat".to_owned() } else { format!("{} repeats", slow.n) };
-        finding
-            .facts
-            .push(words::fact(format!("it was measured with {repeats} only: measure it again before blaming anything"), Vec::new()));
+        let say = if measured.provenance.engine == EngineKind::Imported {
+            format!("the file tells {repeats} of it, and no spread: other runs of the tool tell whether it stays")
+        } else {
+            format!("it was measured with {repeats} only: measure it again before blaming anything")
+        };
+        finding.facts.push(words::fact(say, Vec::new()));
     }
     finding.cells = if slow.both { vec![(from, to), (to, from)] } else { vec![(from, to)] };
     finding

@@ -13,7 +13,8 @@ use super::file::{ExportError, write_whole};
 use super::svg::svg;
 use crate::diagnose::{Diagnosis, Measured};
 use crate::fit::FEWEST;
-use crate::session::Model;
+use crate::sample::EngineKind;
+use crate::session::{Imported, Model};
 use crate::units::{format_count, format_ranks, format_size};
 pub use matrix::{Picture, changed, pictures};
 pub use page::{Block, html, markdown};
@@ -34,7 +35,8 @@ pub fn report(model: &Model, measured: &Measured, diagnosis: &Diagnosis) -> Vec<
     blocks.push(Block::Items(about(model, measured)));
     blocks.push(Block::Heading(2, "Findings".to_owned()));
     if diagnosis.findings.is_empty() {
-        blocks.push(Block::Text("Nothing stands out.".to_owned()));
+        let only = model.only_together().map(|only| format!("No pair was measured: {only}."));
+        blocks.push(Block::Text(only.unwrap_or_else(|| "Nothing stands out.".to_owned())));
     } else {
         let rows = diagnosis.findings.iter().zip(1..).map(|(finding, number)| {
             vec![
@@ -81,16 +83,25 @@ pub fn about(model: &Model, measured: &Measured) -> Vec<(&'static str, String)> 
     let sizes: Vec<String> = measured.sizes.iter().map(|&size| format_size(size)).collect();
     let mut about = vec![
         ("ranks", format!("{} on {} {}: {names}", measured.world(), hosts.len(), if hosts.len() == 1 { "host" } else { "hosts" })),
-        ("measured", format!("{}, {}; {} samples", patterns.join(", "), sizes.join(", "), format_count(model.samples()))),
+        (
+            "measured",
+            model
+                .only_together()
+                .unwrap_or_else(|| format!("{}, {}; {} samples", patterns.join(", "), sizes.join(", "), format_count(model.samples()))),
+        ),
         ("shown at", format_size(measured.bytes)),
         (
             "with",
-            format!(
-                "{} ranks, mover {}, {} outstanding",
-                provenance.engine.name(),
-                provenance.mover.told(provenance.memory),
-                provenance.window
-            ),
+            if provenance.engine == EngineKind::Imported {
+                taken(model)
+            } else {
+                format!(
+                    "{} ranks, mover {}, {} outstanding",
+                    provenance.engine.name(),
+                    provenance.mover.told(provenance.memory),
+                    provenance.window
+                )
+            },
         ),
     ];
     if !provenance.group.is_empty() {
@@ -110,10 +121,19 @@ pub fn about(model: &Model, measured: &Measured) -> Vec<(&'static str, String)> 
         about.push(("started", header.started.clone()));
     }
     let few = measured.peer.iter().filter(|pair| (pair.n as usize) < FEWEST).count();
-    if few > 0 {
+    if few > 0 && provenance.engine == EngineKind::Imported {
+        about.push(("beware", format!("{few} of {} pairs have too few numbers for an interval", measured.peer.len())));
+    } else if few > 0 {
         about.push(("beware", format!("{} of {} pairs have fewer than {FEWEST} repeats, and no interval", few, measured.peer.len())));
     }
     about
+}
+
+/// Which tables of other tools the samples are of, and what their numbers mean.
+fn taken(model: &Model) -> String {
+    let of = |table: &Imported| format!("{} in {} ({})", table.name(), table.file, table.means());
+    let all: Vec<String> = model.imported.iter().filter(|table| table.taken || table.samples == 0).map(of).collect();
+    all.join("; ")
 }
 
 /// Write the report; of Markdown also its pictures, beside it. The files of the pictures.

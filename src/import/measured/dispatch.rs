@@ -4,10 +4,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Table, Tool, imb, mpigraph, nvloom, osu, perftest, rocm, transferbench, ucx};
+use super::{Table, Tool, deepspeed, imb, mpigraph, nccl_tests, nvbandwidth, nvloom, osu, p2p, perftest, rocm, transferbench, ucx};
 use crate::import::format::other;
 use crate::import::text::{Line, clean, lines};
 use crate::import::{ImportError, Skipped, Skips};
+use crate::sample::Status;
 
 /// Asked at each line of a cleaned text: does a block of mine begin at `lines[0]`? Answers `None` cheaply, from the line alone. Else its
 /// tables (maybe none, with the reason in `skips`), and how many lines it takes, at least 1: as many as it looked at, or nearly, so that
@@ -18,10 +19,26 @@ type OfLines = fn(&[Line<'_>], &mut Skips) -> Option<(Vec<Table>, usize)>;
 type OfJson = fn(&Value, &mut Skips) -> Option<Vec<Table>>;
 
 /// The first that answers takes the block.
-const OF_LINES: &[OfLines] =
-    &[mpigraph::read, osu::read, imb::read, perftest::read, ucx::read, transferbench::read, rocm::read, nvloom::read];
+const OF_LINES: &[OfLines] = &[
+    nvbandwidth::read, //
+    p2p::read,
+    nccl_tests::read,
+    mpigraph::read,
+    osu::read,
+    imb::read,
+    perftest::read,
+    ucx::read,
+    transferbench::read,
+    rocm::read,
+    nvloom::read,
+];
 
-const OF_JSON: &[OfJson] = &[perftest::json];
+const OF_JSON: &[OfJson] = &[
+    nvbandwidth::json, //
+    nccl_tests::json,
+    deepspeed::json,
+    perftest::json,
+];
 
 /// More columns, rows or ranks than any of these tools was ever run with: a header that tells more is refused.
 pub(super) const MOST_ENDS: usize = 16_384;
@@ -65,6 +82,7 @@ pub fn told(text: &str, file: &str) -> Result<Told, ImportError> {
             at += used.max(1);
         }
     }
+    bound(&mut tables, &mut skips);
     if tables.is_empty() {
         return Err(refusal(text, file, skips));
     }
@@ -90,6 +108,33 @@ fn json(text: &str, tables: &mut Vec<Table>, skips: &mut Skips) -> bool {
         }
     }
     found
+}
+
+/// Seconds of one message that are no damage.
+const TIMES: std::ops::Range<f64> = 1e-12..1e9;
+
+/// What no tool measures is damage: it is waived with the reason. Of all tables together so many samples are kept.
+fn bound(tables: &mut Vec<Table>, skips: &mut Skips) {
+    let mut left = MOST_SAMPLES;
+    tables.retain(|table| {
+        let fits = table.samples.len() <= left;
+        if fits {
+            left -= table.samples.len();
+        } else {
+            skips.push(table.line, format!("{}: more than {MOST_SAMPLES} numbers in one file", table.test));
+        }
+        fits
+    });
+    for sample in tables.iter_mut().flat_map(|table| &mut table.samples) {
+        let seconds = sample.seconds.filter(|seconds| TIMES.contains(seconds));
+        if sample.status == Status::Ok && (seconds.is_none() || sample.bytes == 0 || sample.messages == 0) {
+            sample.status = Status::Waived;
+            sample.reason = Some("a number that nothing gives".to_owned());
+            (sample.seconds, sample.messages) = (None, 0);
+        }
+        sample.root_seconds = sample.root_seconds.filter(|seconds| TIMES.contains(seconds) && sample.status == Status::Ok);
+        sample.bytes = sample.bytes.max(1);
+    }
 }
 
 /// Why nothing was read.

@@ -134,7 +134,10 @@ impl Draft {
         } else if comment.contains("groups of") {
             self.groups = true;
             if self.kind.take().is_some() {
-                skips.push(self.line, format!("{} ran in several groups at once, whose ranks are not told: it is left out", shown(&self.test)));
+                skips.push(
+                    self.line,
+                    format!("{} ran in several groups at once, whose ranks are not told: it is left out", shown(&self.test)),
+                );
             }
         } else if comment.starts_with("bytes") {
             self.header(comment, line, skips);
@@ -163,11 +166,8 @@ impl Draft {
             Kind::Uniband => {}
             Kind::Biband => note("the sum of both directions, half of it for each"),
         }
-        let ends = if crowd {
-            vec![super::rows::end(&format!("ranks 0 to {}", self.ranks.saturating_sub(1)))]
-        } else {
-            vec![rank(0), rank(1)]
-        };
+        let ends =
+            if crowd { vec![super::rows::end(&format!("ranks 0 to {}", self.ranks.saturating_sub(1)))] } else { vec![rank(0), rank(1)] };
         self.header = true;
         self.tables.push(Table {
             tool: Tool::Imb,

@@ -88,7 +88,8 @@ impl<'a> Draft<'a> {
             return;
         }
         let mut notes = vec![
-            "all ranks send and receive at the same time, to and from the rank so far above and below: no pair has the network alone".to_owned(),
+            "all ranks send and receive at the same time, to and from the rank so far above and below: no pair has the network alone"
+                .to_owned(),
         ];
         notes.push(if receives {
             "time until a rank's own receives were done; the table of senders tells other numbers of the same messages".to_owned()
@@ -157,7 +158,10 @@ mod tests {
     #[test]
     fn rows_send_in_one_matrix_and_receive_in_the_other() {
         let (found, skipped) = tables(read, THREE);
-        assert_eq!(found.iter().map(|table| (table.test.as_str(), table.orientation)).collect::<Vec<_>>(), [("Send", "row sends"), ("Recv", "row receives")]);
+        assert_eq!(
+            found.iter().map(|table| (table.test.as_str(), table.orientation)).collect::<Vec<_>>(),
+            [("Send", "row sends"), ("Recv", "row receives")]
+        );
         near(rate(&found[0], 0, 2), 2.0 * 1_048_576.0);
         near(rate(&found[0], 2, 0), 5.0 * 1_048_576.0);
         near(rate(&found[1], 2, 0), 12.0 * 1_048_576.0);

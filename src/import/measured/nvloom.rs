@@ -119,9 +119,22 @@ impl Draft {
             self.table("source sends", SizeFrom::Told);
         } else if self.csv {
             return self.chosen(text, line, skips);
-        } else if ["Done ", "ExecutionTime ", "Min ", "Avg ", "Max ", "Total ", "git commit", "NVCC ", "CUDA ", "Driver ", "Allocation ", "Iteration "]
-            .iter()
-            .any(|word| text.starts_with(word))
+        } else if [
+            "Done ",
+            "ExecutionTime ",
+            "Min ",
+            "Avg ",
+            "Max ",
+            "Total ",
+            "git commit",
+            "NVCC ",
+            "CUDA ",
+            "Driver ",
+            "Allocation ",
+            "Iteration ",
+        ]
+        .iter()
+        .any(|word| text.starts_with(word))
         {
             if text.starts_with("Min ") || text.starts_with("Done ") {
                 (self.kind, self.columns) = (None, Vec::new());
@@ -224,7 +237,10 @@ impl Draft {
             };
             self.table(orientation, size_from);
             let Some(table) = self.tables.last_mut() else { return Step::Strange };
-            if !racks && kind != Kind::Bisect && labels.iter().any(|at| u32::try_from(*at).ok().and_then(|at| Self::end(table, at)).is_none()) {
+            if !racks
+                && kind != Kind::Bisect
+                && labels.iter().any(|at| u32::try_from(*at).ok().and_then(|at| Self::end(table, at)).is_none())
+            {
                 skips.push(line.number, "the header names more GPUs than it has columns: the matrix is left out");
                 self.kind = None;
                 return Step::Mine;
@@ -305,7 +321,9 @@ fn put(table: &mut Table, pair: (usize, usize), cell: &str, bytes: u64, kind: Ki
         _ => Pattern::Peer,
     };
     let sample = match amount(cell) {
-        Some(rate) if rate > 0.0 => rated(&table.ends, pattern, pair, bytes, if pattern == Pattern::Duplex { rate / 2.0 } else { rate } * GB),
+        Some(rate) if rate > 0.0 => {
+            rated(&table.ends, pattern, pair, bytes, if pattern == Pattern::Duplex { rate / 2.0 } else { rate } * GB)
+        }
         Some(_) => waived(&table.ends, pattern, pair, bytes, "0: not measured".to_owned()),
         None if cell.starts_with("N/A") => waived(&table.ends, pattern, pair, bytes, "N/A: not measured".to_owned()),
         None => {
@@ -356,7 +374,8 @@ mod tests {
         near(rate(&found[0], 1, 0), 10e9);
         near(rate(&found[0], 0, 1), 30e9);
         near(rate(&found[0], 0, 2), 50e9);
-        let missing: Vec<_> = found[0].samples.iter().filter(|sample| sample.status == Status::Waived).map(|sample| (sample.from, sample.to)).collect();
+        let missing: Vec<_> =
+            found[0].samples.iter().filter(|sample| sample.status == Status::Waived).map(|sample| (sample.from, sample.to)).collect();
         assert_eq!(missing, [(2, 1), (1, 2)]);
         assert_eq!((found[0].samples[0].path, found[0].samples[1].path), (PathClass::IntraNode, PathClass::InterNode));
         near(rate(&found[1], 2, 1), 8e9);
@@ -364,7 +383,10 @@ mod tests {
         near(rate(&found[2], 0, 1), 30e9);
         assert!(found.iter().all(|table| table.samples.iter().all(|sample| sample.bytes == 256 << 20)));
         let gpu = &found[0].ends[1];
-        assert_eq!((gpu.host.as_deref(), gpu.gpu, gpu.pci.as_deref(), gpu.model.as_deref()), (Some("n1"), Some(1), Some("00000009:01:00"), Some("NVIDIA GB200")));
+        assert_eq!(
+            (gpu.host.as_deref(), gpu.gpu, gpu.pci.as_deref(), gpu.model.as_deref()),
+            (Some("n1"), Some(1), Some("00000009:01:00"), Some("NVIDIA GB200"))
+        );
         assert_eq!(skipped.iter().map(|skip| skip.0).collect::<Vec<_>>(), [25], "{skipped:?}");
     }
 
@@ -374,7 +396,8 @@ mod tests {
             0, bandwidth, 0, 3, 16, device, device, write, ce, 1048576, c, 10.5\n1, bandwidth, 1, 2, 16, device, device, read, sm, 4096, , 2\n\
             1, bandwidth, 2, 1, 16, device, device, read, sm, 4096, , 3\n2, latency, 0, 1, 1024, device, ignored, ignored, ignored, ignored, , 800\n3, bandwidth, 0\n";
         let (found, skipped) = tables(read, text);
-        let told: Vec<_> = found[0].samples.iter().map(|sample| (sample.pattern, sample.set, sample.from, sample.to, sample.bytes)).collect();
+        let told: Vec<_> =
+            found[0].samples.iter().map(|sample| (sample.pattern, sample.set, sample.from, sample.to, sample.bytes)).collect();
         assert_eq!(
             told,
             [(Pattern::Peer, None, 0, 3, 1_048_576), (Pattern::Custom, Some(1), 1, 2, 4096), (Pattern::Custom, Some(1), 2, 1, 4096)]
@@ -385,7 +408,8 @@ mod tests {
 
     #[test]
     fn samples_over_racks_are_read_where_they_name_their_pairs() {
-        let text = "Running gpu_to_rack_device_to_device_unidir_write_ce\n\tr1-0\tr1-1\t|\tr2-0\t\n0\t5.00;(0-1)\t6.00;(0-3)\t|\t7.00;(0-9)\t\n";
+        let text =
+            "Running gpu_to_rack_device_to_device_unidir_write_ce\n\tr1-0\tr1-1\t|\tr2-0\t\n0\t5.00;(0-1)\t6.00;(0-3)\t|\t7.00;(0-9)\t\n";
         let (found, _) = tables(read, text);
         near(rate(&found[0], 0, 9), 7e9);
         assert_eq!((found[0].samples.len(), found[0].size_from), (3, SizeFrom::Default));

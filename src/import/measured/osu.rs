@@ -49,7 +49,11 @@ impl Kind {
     /// Titles of collectives end in `Latency Test` too.
     fn is_of_a_pair(title: &str) -> bool {
         let plain = |word: &str| {
-            word.starts_with("mpi") || matches!(word, "osu" | "nccl" | "rccl" | "one" | "sided" | "multi-threaded" | "multi-process" | "persistent" | "put" | "get")
+            word.starts_with("mpi")
+                || matches!(
+                    word,
+                    "osu" | "nccl" | "rccl" | "one" | "sided" | "multi-threaded" | "multi-process" | "persistent" | "put" | "get"
+                )
         };
         title.split_whitespace().take_while(|word| *word != "latency").all(plain)
     }
@@ -85,7 +89,8 @@ struct Draft {
 pub(super) fn read(lines: &[Line<'_>], skips: &mut Skips) -> Option<(Vec<Table>, usize)> {
     let first = lines.first()?;
     let title = first.text.trim().strip_prefix("# OSU ")?;
-    let (name, version) = title.rsplit_once(" v").filter(|(_, version)| version.starts_with(|char: char| char.is_ascii_digit())).unwrap_or((title, ""));
+    let (name, version) =
+        title.rsplit_once(" v").filter(|(_, version)| version.starts_with(|char: char| char.is_ascii_digit())).unwrap_or((title, ""));
     let kind = Kind::of(name);
     let on_gpus = ["CUDA", "ROCM", "NCCL", "RCCL", "OPENACC", "SYCL"].iter().any(|word| name.contains(word));
     let one_sided = name.contains("MPI_") || name.contains("One Sided") || name.contains("SHMEM") || name.contains("UPC");
@@ -170,7 +175,10 @@ impl Draft {
         }
         if if wants_rates { !rates } else { !times } {
             self.deaf = true;
-            skips.push(line.number, format!("{} has no column in {}: the table is left out", shown(comment), if wants_rates { "MB/s" } else { "us" }));
+            skips.push(
+                line.number,
+                format!("{} has no column in {}: the table is left out", shown(comment), if wants_rates { "MB/s" } else { "us" }),
+            );
             return;
         }
         let mut notes = Vec::new();
@@ -318,7 +326,8 @@ mod tests {
 
     #[test]
     fn what_is_of_no_pair_is_told() {
-        let (found, skipped) = tables(read, "# OSU MPI Allreduce Latency Test v7.0\n# Size  Avg Latency(us)\n4 1.00\n# OSU MPI Latency Test v7\n");
+        let (found, skipped) =
+            tables(read, "# OSU MPI Allreduce Latency Test v7.0\n# Size  Avg Latency(us)\n4 1.00\n# OSU MPI Latency Test v7\n");
         assert_eq!(found, []);
         assert_eq!(skipped.iter().map(|skip| skip.0).collect::<Vec<_>>(), [1, 4]);
         let text = "# OSU MPI Bandwidth Test v7.0\n# Size  Bandwidth (GiB/s)\n4 1.00\n";

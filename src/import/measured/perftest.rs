@@ -23,7 +23,11 @@ struct Kind {
 impl Kind {
     fn of(title: &str) -> Self {
         let lower = title.to_ascii_lowercase();
-        Self { latency: lower.contains("latency"), both: lower.contains("bidirectional"), reads: lower.contains("read") || lower.contains("atomic") }
+        Self {
+            latency: lower.contains("latency"),
+            both: lower.contains("bidirectional"),
+            reads: lower.contains("read") || lower.contains("atomic"),
+        }
     }
 }
 
@@ -73,7 +77,9 @@ fn header(text: &str) -> Option<Header> {
     let used = usize::from(text.contains("CPU_Util"));
     if text.contains("t_typical[usec]") {
         // Percentiles came later.
-        let more = text.matches("percentile[usec]").count() + usize::from(text.contains("t_avg[usec]")) + usize::from(text.contains("t_stdev[usec]"));
+        let more = text.matches("percentile[usec]").count()
+            + usize::from(text.contains("t_avg[usec]"))
+            + usize::from(text.contains("t_stdev[usec]"));
         return Some(Header { unit: None, column: 4, words: 5 + more + used });
     }
     text.contains("t_avg[usec]").then_some(Header { unit: None, column: 2, words: 4 + used })
@@ -120,9 +126,13 @@ fn step(reports: &mut Vec<Report>, line: Line<'_>, skips: &mut Skips) -> Step {
         report.device = value(text, "Device").map(named);
     } else if text.starts_with("Number of qps") {
         report.qps = value(text, "Number of qps").and_then(size);
-    } else if text.contains("CUDA memory") && text.contains(": ON") || text.contains("ROCm memory") && text.contains(": ON") || text.contains("GPU memory") {
+    } else if text.contains("CUDA memory") && text.contains(": ON")
+        || text.contains("ROCm memory") && text.contains(": ON")
+        || text.contains("GPU memory")
+    {
         report.memory = Memory::Cuda;
-    } else if report.header.is_none() && (text.contains(" : ") || text.contains(": ") || text.contains("\t :")) || text.starts_with("GID:") {
+    } else if report.header.is_none() && (text.contains(" : ") || text.contains(": ") || text.contains("\t :")) || text.starts_with("GID:")
+    {
     } else if let (Some(bytes), Some(header)) = (text.split_whitespace().next().and_then(size), report.header) {
         let words: Vec<&str> = text.split_whitespace().collect();
         let number = words.get(header.column).and_then(|word| amount(word)).filter(|_| words.len() == header.words);
@@ -273,7 +283,8 @@ fn told(info: &Map<String, Value>, results: &Map<String, Value>, line: usize, sk
     let bytes = number("MsgSize").filter(|bytes| (1.0..1e15).contains(bytes)).map(|bytes| bytes as u64);
     let (Some(bytes), Some(found)) = (bytes, time.or_else(|| number("BW_average"))) else {
         let why = if bytes.is_none() { "no MsgSize: a rate without its size" } else { "neither BW_average nor t_typical" };
-        skips.push(line, format!("perftest's results have {why}; found {}", shown(&results.keys().cloned().collect::<Vec<_>>().join(", "))));
+        skips
+            .push(line, format!("perftest's results have {why}; found {}", shown(&results.keys().cloned().collect::<Vec<_>>().join(", "))));
         return None;
     };
     let mut notes = Vec::new();

@@ -18,10 +18,14 @@ const DEFAULT_BYTES: u64 = 64 << 20;
 enum At {
     Nowhere,
     /// its title was read
-    Matrix { both: bool },
+    Matrix {
+        both: bool,
+    },
     /// of access, links, distances: no rates
     Other,
-    Sweep { both: bool },
+    Sweep {
+        both: bool,
+    },
 }
 
 struct Draft {
@@ -80,7 +84,8 @@ impl Draft {
         } else if let Some(command) = text.strip_prefix("Launch Command is:") {
             let mut options = command.split_whitespace().skip_while(|word| *word != "-m");
             // MB of 2^20 bytes; of several, none is told of a matrix.
-            self.bytes = options.nth(1).and_then(size).filter(|megabytes| (1..1 << 20).contains(megabytes)).map(|megabytes| megabytes << 20);
+            self.bytes =
+                options.nth(1).and_then(size).filter(|megabytes| (1..1 << 20).contains(megabytes)).map(|megabytes| megabytes << 20);
         } else if let Some(device) = text.strip_prefix("Device:") {
             self.device(device);
         } else if is_title(text) {
@@ -177,7 +182,11 @@ impl Draft {
         let Some(number) = index(label).map(|at| at as usize) else {
             return Step::Strange;
         };
-        let row = self.columns.get(number).filter(|at| **at == number).map_or_else(|| self.columns.iter().position(|at| *at == number), |_| Some(number));
+        let row = self
+            .columns
+            .get(number)
+            .filter(|at| **at == number)
+            .map_or_else(|| self.columns.iter().position(|at| *at == number), |_| Some(number));
         let (Some(row), Some(table)) = (row.filter(|row| !self.rows[*row]), self.tables.last_mut()) else {
             skips.push(line.number, format!("device {number} is not in the header, or had its row"));
             return Step::Strange;
@@ -189,12 +198,20 @@ impl Draft {
         let bytes = self.bytes.unwrap_or(DEFAULT_BYTES);
         for (column, cell) in cells.iter().enumerate().take(self.columns.len()) {
             let own = column == row;
-            let pattern = if own { Pattern::Local } else if both { Pattern::Duplex } else { Pattern::Peer };
+            let pattern = if own {
+                Pattern::Local
+            } else if both {
+                Pattern::Duplex
+            } else {
+                Pattern::Peer
+            };
             let sample = match amount(cell) {
                 Some(rate) if both && !own || own && !both => rated(&table.ends, pattern, (row, column), bytes, rate * GB / 2.0),
                 Some(rate) => rated(&table.ends, pattern, (row, column), bytes, rate * GB),
                 None if *cell == "N/A" && own => continue,
-                None if *cell == "N/A" => waived(&table.ends, pattern, (row, column), bytes, "N/A: the devices cannot reach each other so".to_owned()),
+                None if *cell == "N/A" => {
+                    waived(&table.ends, pattern, (row, column), bytes, "N/A: the devices cannot reach each other so".to_owned())
+                }
                 None => {
                     skips.push(line.number, format!("{} is no rate", shown(cell)));
                     continue;
@@ -236,7 +253,8 @@ impl Draft {
         };
         let bytes = size(number).and_then(|number| number.checked_mul(unit)).filter(|bytes| *bytes > 0 && *bytes < 1 << 50);
         let time = rest.first().and_then(|time| amount(time)).filter(|_| rest.len() == 4);
-        let (Some(bytes), Some(time), Some(table)) = (bytes, time, self.tables.last_mut().filter(|table| table.line == self.title.1)) else {
+        let (Some(bytes), Some(time), Some(table)) = (bytes, time, self.tables.last_mut().filter(|table| table.line == self.title.1))
+        else {
             skips.push(line.number, format!("{} is no row of a size, two times and two rates", shown(line.text)));
             return Step::Mine;
         };
@@ -272,8 +290,14 @@ mod tests {
         near(rate(&found[1], 0, 1), 22e9);
         assert_eq!((found[0].samples.len(), found[1].samples.len(), found[1].samples[0].pattern), (3, 2, Pattern::Duplex));
         let gpu = &found[0].ends[1];
-        assert_eq!((gpu.label.as_str(), gpu.gpu, gpu.pci.as_deref(), gpu.model.as_deref()), ("GPU 1", Some(0), Some("c3:0.0"), Some("A GPU")));
-        assert_eq!((found[0].version.as_deref(), found[0].size_from, found[0].samples[0].bytes), (Some("2.6.0"), SizeFrom::Default, 64 << 20));
+        assert_eq!(
+            (gpu.label.as_str(), gpu.gpu, gpu.pci.as_deref(), gpu.model.as_deref()),
+            ("GPU 1", Some(0), Some("c3:0.0"), Some("A GPU"))
+        );
+        assert_eq!(
+            (found[0].version.as_deref(), found[0].size_from, found[0].samples[0].bytes),
+            (Some("2.6.0"), SizeFrom::Default, 64 << 20)
+        );
     }
 
     #[test]
@@ -314,7 +338,13 @@ mod tests {
             let (found, skipped) = tables(read, &text);
             assert!(!found.is_empty() && skipped.is_empty(), "{name}: {skipped:?}");
             let cells: usize = found.iter().map(|table| table.samples.len()).sum();
-            let expected = if name.contains("bidir") { 90 } else if name.contains("sweep") { 20 } else { 5 };
+            let expected = if name.contains("bidir") {
+                90
+            } else if name.contains("sweep") {
+                20
+            } else {
+                5
+            };
             assert_eq!(cells, expected, "{name}");
         }
     }

@@ -1,8 +1,7 @@
 //! What a tool's output tells: tables of samples, each with what its numbers mean.
 
-use serde::{Deserialize, Serialize};
-
 use crate::sample::{Memory, Sample};
+use crate::session::Collective;
 
 /// A tool whose measurements are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -20,9 +19,12 @@ pub enum Tool {
     TransferBench,
     RocmBandwidthTest,
     Nvloom,
+    /// a calibration or a session of this program
+    Toposcope,
 }
 
 impl Tool {
+    /// Of others: what is read besides this program's own files.
     pub const ALL: [Self; 12] = [
         Self::Nvbandwidth,
         Self::P2pBandwidthLatencyTest,
@@ -53,6 +55,7 @@ impl Tool {
             Self::TransferBench => "TransferBench",
             Self::RocmBandwidthTest => "rocm_bandwidth_test",
             Self::Nvloom => "nvloom",
+            Self::Toposcope => "toposcope",
         }
     }
 }
@@ -106,18 +109,4 @@ pub struct Table {
     pub collectives: Vec<Collective>,
     /// what a reader of the numbers should know: `mean of both directions`, `bus bandwidth is not that of a link`; may be empty
     pub notes: Vec<String>,
-}
-
-/// One size of a collective operation: all ranks of the table take part.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Collective {
-    /// as the tool counts them
-    pub bytes: u64,
-    pub seconds: f64,
-    /// of the same where the result takes the place of the input
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub in_place_seconds: Option<f64>,
-    /// bytes/s, as the tool works it out of the time; not the rate of any link
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bus_bandwidth: Option<f64>,
 }

@@ -106,7 +106,11 @@ impl Draft {
             self.test = index(test.trim()).unwrap_or(self.test + 1);
         } else if is_transfer(text) {
             return self.transfer(text, line, skips);
-        } else if text.starts_with("Executor:") || text.starts_with("Aggregate (CPU)") || text.starts_with("Iter ") || text.starts_with("StandardDev") {
+        } else if text.starts_with("Executor:")
+            || text.starts_with("Aggregate (CPU)")
+            || text.starts_with("Iter ")
+            || text.starts_with("StandardDev")
+        {
         } else if !(text.starts_with("===") || text.starts_with('[') || text.contains("<SNIP>") || is_setting(text)) {
             return Step::Strange;
         }
@@ -261,7 +265,9 @@ fn placeholder(line: usize) -> Table {
 
 /// `ALWAYS_VALIDATE      =            0 : Validating after all iterations`.
 fn is_setting(text: &str) -> bool {
-    text.split_once(" = ").or_else(|| text.split_once("= ")).is_some_and(|(name, _)| name.trim().bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_' || byte.is_ascii_digit()))
+    text.split_once(" = ")
+        .or_else(|| text.split_once("= "))
+        .is_some_and(|(name, _)| name.trim().bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_' || byte.is_ascii_digit()))
 }
 
 /// `GPU` and `00`.
@@ -324,7 +330,8 @@ mod tests {
         assert_eq!(found[0].samples.iter().find(|sample| (sample.from, sample.to) == (2, 0)).unwrap().status, Status::Waived);
         near(rate(&found[1], 1, 2), 62.4e9);
         near(rate(&found[1], 2, 1), 65.21e9);
-        let back: Vec<_> = found[1].samples.iter().filter(|sample| (sample.from, sample.to) == (2, 1)).map(|sample| sample.repeat).collect();
+        let back: Vec<_> =
+            found[1].samples.iter().filter(|sample| (sample.from, sample.to) == (2, 1)).map(|sample| sample.repeat).collect();
         assert_eq!(back, [1, 0]);
         assert!(found[0].samples.iter().all(|sample| sample.bytes == 4 << 20));
         assert_eq!((found[0].version.as_deref(), found[0].ends[2].gpu, found[0].ends[0].gpu), (Some("1.50"), Some(1), None));

@@ -6,6 +6,8 @@ use ratatui::layout::Rect;
 use super::text::put;
 use super::{HitMap, Scene, inspector, standout};
 use crate::matrix::Metric;
+use crate::sample::{EngineKind, Pattern};
+use crate::session::{Imported, Model};
 use crate::tui::findings::{FindingsSight, Lit};
 use crate::tui::state::MatrixPanel;
 use crate::tui::widgets::matrix::{self, MatrixView, Zoom};
@@ -57,18 +59,32 @@ fn matrix(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
     draw_with(scene, &scene.ui.matrix, scene.ui.findings.lit, buf, area, hits);
 }
 
+/// Of an imported session: which table the cells of this size are of, and what they mean.
+fn source(model: &Model, pattern: Pattern, bytes: u64) -> Vec<String> {
+    let own = |table: &&Imported| table.taken && table.sizes.contains(&bytes) && table.patterns.contains(&pattern);
+    let table = model.imported.iter().find(own);
+    table.map_or_else(Vec::new, |table| {
+        let size = (!table.size_told).then(|| "size not told: the tool's default".to_owned());
+        [table.name(), table.unit.clone(), table.orientation.clone()].into_iter().chain(size).collect()
+    })
+}
+
 fn draw_with(scene: &Scene<'_>, panel: &MatrixPanel, lit: Lit, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
     let key = scene.view.key;
     let bytes = if key.metric == Metric::SmallTime { key.small } else { key.bytes };
     let what = if let Some(other) = other(scene) {
         other
+    } else if let Some(only) = scene.model.only_together() {
+        only
     } else if bytes == 0 {
         "nothing measured yet".to_owned()
     } else {
         format_size(bytes)
     };
     let mut title = vec![what];
-    title.extend(scene.model.sweep.as_ref().map(|sweep| match sweep.settings.ci {
+    title.extend(source(scene.model, key.pattern, bytes));
+    let sweep = scene.model.sweep.as_ref().filter(|_| scene.model.header.engine != EngineKind::Imported);
+    title.extend(sweep.map(|sweep| match sweep.settings.ci {
         ci if ci > 0.0 => format!("median within {:.0} %", ci * 100.0),
         _ => format!("median of {}", sweep.settings.repeats),
     }));

@@ -6,7 +6,8 @@ use ratatui::text::{Line, Span};
 
 use super::text::{count, cut, fit, left, panel, put, right, span, window, wrap};
 use super::{HitMap, Scene};
-use crate::session::{LogLine, Model};
+use crate::sample::EngineKind;
+use crate::session::{LogLine, Model, collective_lines};
 use crate::topology::{GpuRange, Placement};
 use crate::tui::keys::Action;
 use crate::tui::player::Player;
@@ -70,21 +71,29 @@ fn facts(scene: &Scene<'_>, columns: u16) -> Vec<Line<'static>> {
     let topology = &header.topology;
     let mut rows = vec![
         ("name".to_owned(), plain(&header.name)),
-        ("started".to_owned(), plain(&header.started)),
+        ("started".to_owned(), if header.started.is_empty() { "not told".to_owned() } else { plain(&header.started) }),
         ("program".to_owned(), format!("toposcope {}", plain(&header.program))),
         (
             "engine".to_owned(),
             format!("{} · {} on {}", header.engine.name(), count(topology.world(), "rank"), count(topology.hosts().len(), "host")),
         ),
     ];
-    if let Some(sweep) = &scene.model.sweep {
+    let imported = header.engine == EngineKind::Imported;
+    for table in &scene.model.imported {
+        rows.push((
+            if table.taken { "imported" } else { "left out" }.to_owned(),
+            format!("{} · {} · {}:{} · {}", table.name(), table.amount(), table.file, table.line, table.means()),
+        ));
+        rows.extend(collective_lines(table).into_iter().map(|line| (String::new(), line)));
+    }
+    if let Some(sweep) = scene.model.sweep.as_ref().filter(|_| !imported) {
         let s = &sweep.settings;
         rows.push((
             "sweep".to_owned(),
             format!("{} · {} repeats · window {} · seed {}", s.mover.told(s.memory), s.repeats, s.window, s.seed),
         ));
     }
-    rows.push(("samples".to_owned(), scene.model.samples().to_string()));
+    rows.push(("samples".to_owned(), scene.model.only_together().unwrap_or_else(|| scene.model.samples().to_string())));
     rows.extend(gpus(scene.model));
     rows.extend(header.software.iter().map(|(key, value)| (plain(key), plain(value))));
     let columns = usize::from(columns);
