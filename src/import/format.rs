@@ -56,7 +56,7 @@ pub(super) fn known() -> String {
 const MEASUREMENT: &str = "a measurement, not a topology";
 
 /// What else there is: marks of a line, all of which it has, and what wrote it and what that is.
-const OTHERS: [(&[&str], &str, &str); 34] = [
+const OTHERS: [(&[&str], &str, &str); 37] = [
     (&["\"nvbandwidth\""], "nvbandwidth", MEASUREMENT),
     (&["nvbandwidth Version"], "nvbandwidth", MEASUREMENT),
     (&["memcpy", "GPU(row)"], "nvbandwidth", MEASUREMENT),
@@ -71,6 +71,9 @@ const OTHERS: [(&[&str], &str, &str); 34] = [
     (&["mpiGraph"], "mpiGraph", MEASUREMENT),
     (&["BW average["], "perftest", MEASUREMENT),
     (&["t_avg[usec]"], "perftest", MEASUREMENT),
+    (&["\"test_info\""], "perftest", MEASUREMENT),
+    (&["_percentile_lat,", "overall_bw"], "ucx_perftest", MEASUREMENT),
+    (&["(usec)", "bandwidth (MB/s)", "message rate"], "ucx_perftest", MEASUREMENT),
     (&["TransferBench v"], "TransferBench", MEASUREMENT),
     (&["p2p", "GB/s", "Benchmark"], "TransferBench", MEASUREMENT),
     (&["Bytes Per Direct"], "TransferBench", MEASUREMENT),

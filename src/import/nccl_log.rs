@@ -16,9 +16,12 @@ use crate::topology::{Lanes, PciAddress, PcieLink};
 const DEEPEST: usize = 32;
 /// More ranks than any log is of.
 const MOST_RANKS: usize = 16_384;
+/// More NUMA nodes than a host has, and more different tellings of one than a job's communicators print.
+const MOST_NODES: usize = 256;
+const MOST_TELLINGS: usize = 64;
 
 /// What is said of whom: `node2:1208:1249 [0]` and the text behind `NCCL INFO `.
-fn said<'a>(text: &'a str) -> Option<(&'a str, &'a str)> {
+fn said(text: &str) -> Option<(&str, &str)> {
     let (who, what) = text.split_once("NCCL INFO ")?;
     // The time may stand in front, in brackets.
     let who = who.trim();
@@ -152,16 +155,13 @@ pub(super) fn read(lines: &[Line<'_>], skips: &mut Skips) -> Option<(Vec<Hardwar
             if !ranks.contains_key(who) && ranks.len() >= MOST_RANKS {
                 break;
             }
-            match ranks.insert(who, Rank::default()) {
+            if let Some(before) = ranks.insert(who, Rank::default()) {
                 // Another communicator of the same rank: what it printed before is told.
-                Some(before) => {
-                    open += usize::from(before.closed);
-                    keep(&mut hosts, who, before);
-                }
-                None => {
-                    open += 1;
-                    order.push(who);
-                }
+                open += usize::from(before.closed);
+                keep(&mut hosts, who, before);
+            } else {
+                open += 1;
+                order.push(who);
             }
         } else if let Some(rank) = ranks.get_mut(who).filter(|rank| !rank.closed) {
             if what.starts_with("====") {
@@ -201,7 +201,10 @@ fn keep(hosts: &mut Vec<(String, Vec<Hardware>)>, who: &str, rank: Rank) {
             hosts.push((name, Vec::new()));
         }
         // Ranks of one host print the same, but for what they left out of their trees.
-        if hardware.gpus.len() + hardware.pci.len() + hardware.numa.len() > 0 && !hosts[at].1.contains(&hardware) {
+        if hardware.gpus.len() + hardware.pci.len() + hardware.numa.len() > 0
+            && hosts[at].1.len() < MOST_TELLINGS
+            && !hosts[at].1.contains(&hardware)
+        {
             hosts[at].1.push(hardware);
         }
     }
@@ -212,11 +215,11 @@ impl Rank {
     fn line(&mut self, what: &str, line: Line<'_>, skips: &mut Skips) -> bool {
         let column = what.len() - what.trim_start().len();
         let text = what.trim();
-        let Some(link) = text.strip_prefix("+ ") else {
+        let Some(told) = text.strip_prefix("+ ") else {
             let Some(node) = Node::of(text).filter(|node| node.kind == "CPU" && column == 0) else { return false };
             let numa = usize::try_from(node.id).ok().filter(|id| *id < 4096);
             let draft = self.systems.entry(node.system).or_default();
-            if let Some(id) = numa.filter(|id| draft.numa.iter().all(|known| known.id != *id)) {
+            if let Some(id) = numa.filter(|id| draft.numa.len() < MOST_NODES && draft.numa.iter().all(|known| known.id != *id)) {
                 draft.numa.push(NumaNode { id, ..NumaNode::default() });
             }
             self.open = vec![Open { column, system: node.system, pci: None, gpu: None, numa, address: None }];
@@ -226,7 +229,7 @@ impl Rank {
             self.open.pop();
         }
         let parent = self.open.last().copied().filter(|open| open.column == column);
-        let parts = link.split_once("] - ").and_then(|(link, node)| {
+        let parts = told.split_once("] - ").and_then(|(link, node)| {
             let (kind, rate) = link.split_once('[')?;
             Some((kind, amount(rate)?, Node::of(node)?))
         });
@@ -236,7 +239,7 @@ impl Rank {
             skips.push(line.number, format!("{} {why}", shown(text)));
             return true;
         };
-        let begins = column + 2 + link.find("] - ").map_or(0, |at| at + 4);
+        let begins = column + 2 + told.find("] - ").map_or(0, |at| at + 4);
         let draft = self.systems.entry(parent.system).or_default();
         if let Some(child) = draft.link(parent, kind, rate, &node).filter(|_| self.open.len() < DEEPEST) {
             self.open.push(Open { column: begins, ..child });

@@ -81,7 +81,9 @@ impl Draft {
             }
         }
         if let Some((hosts, used)) = nccl_log::read(lines, &mut self.skips) {
-            hosts.into_iter().for_each(|host| self.put_named(Format::NcclLog, host));
+            for host in hosts {
+                self.put_named(Format::NcclLog, host);
+            }
             return used;
         }
         let (format, (host, used)) = if let Some(found) = nvlink::read(lines, &mut self.skips) {

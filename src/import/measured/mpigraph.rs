@@ -38,9 +38,6 @@ fn is_header(words: &[&str]) -> bool {
 pub(super) fn read(lines: &[Line<'_>], skips: &mut Skips) -> Option<(Vec<Table>, usize)> {
     let first = lines.first()?.text.trim_start();
     let starts = first.starts_with("START mpiGraph");
-    if !starts && !(first.starts_with("Send") || first.starts_with("Recv")) {
-        return None;
-    }
     if !starts && !is_header(&first.split_whitespace().take(2).collect::<Vec<_>>()) {
         return None;
     }
@@ -67,8 +64,8 @@ impl<'a> Draft<'a> {
             ["START", "mpiGraph", version, ..] => self.version = Some(named(version.trim_start_matches('v'))),
             ["MsgSize", bytes] => self.bytes = size(bytes).filter(|bytes| *bytes > 0),
             ["Window", window] => self.window = size(window),
-            ["Times" | "Procs", _] | ["Gathering", "results"] | ["Send" | "Recv", "max" | "avg", _] => {}
-            ["START" | "END", "mpiGraph", ..] => {}
+            ["Times" | "Procs", _] | ["Gathering", "results"] | ["Send" | "Recv", "max" | "avg", _] | ["START" | "END", "mpiGraph", ..] => {
+            }
             [_, "of", _, percent] if percent.starts_with('(') => {}
             [way @ ("Send" | "Recv"), labels @ ..] if is_header(&words) => self.header(line, *way == "Recv", labels, skips),
             [label, "to" | "from", cells @ ..] => return self.row(line, label, words[1] == "from", cells, skips),

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::dispatch::MOST_ENDS;
+use super::dispatch::{MOST_ENDS, MOST_SAMPLES};
 use super::rows::{Step, block, end, index, rated, size, waived};
 use super::{End, SizeFrom, Table, Tool};
 use crate::import::Skips;
@@ -235,6 +235,11 @@ impl Draft {
                 Kind::Named { .. } => "the first of the pair in brackets sends",
                 _ => "column sends",
             };
+            if self.ends.len() * (self.tables.len() + 1) > MOST_SAMPLES {
+                skips.push(line.number, "more matrices of so many GPUs than are kept of a file");
+                self.kind = None;
+                return Step::Mine;
+            }
             self.table(orientation, size_from);
             let Some(table) = self.tables.last_mut() else { return Step::Strange };
             if !racks

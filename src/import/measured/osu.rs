@@ -1,4 +1,4 @@
-//! OSU micro-benchmarks: sizes of one pair, or of many pairs together. Megabytes are 1e6 bytes (util/osu_util.h: `tmp = size / 1e6`).
+//! OSU micro-benchmarks: sizes of one pair, or of many pairs together. Megabytes are 1e6 bytes (`util/osu_util.h`: `tmp = size / 1e6`).
 //! The output names no host: rank 0 sends to rank 1.
 
 use super::rows::{MB, Step, block, both, misshapen, rank, rated, size, timed};

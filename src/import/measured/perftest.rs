@@ -263,9 +263,9 @@ fn loose(lines: &[Line<'_>], skips: &mut Skips) -> (Vec<Table>, usize) {
             _ => {
                 let value = value.parse::<f64>().map_or_else(|_| Value::from(value.trim_matches('"')), Value::from);
                 // Nothing that is read has a longer list.
-                let into = if inside { &mut results } else { &mut info };
-                if into.len() < 200 {
-                    into.insert(key.to_owned(), value);
+                let part = if inside { &mut results } else { &mut info };
+                if part.len() < 200 {
+                    part.insert(key.to_owned(), value);
                 }
             }
         }

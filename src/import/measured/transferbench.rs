@@ -1,4 +1,4 @@
-//! TransferBench: the matrices of its preset `p2p`, and transfers one by one, as text or as CSV (`OUTPUT_TO_CSV=1`). GB are 1e9 bytes. In
+//! `TransferBench`: the matrices of its preset `p2p`, and transfers one by one, as text or as CSV (`OUTPUT_TO_CSV=1`). GB are 1e9 bytes. In
 //! a bidirectional matrix each row has three lines: `->` from the row to the column, `<-` the other way at the same time, and their sum.
 
 use std::collections::HashMap;
@@ -92,7 +92,7 @@ impl Draft {
         } else if is_title(text) {
             self.title = Some((named(text), line.number, text.starts_with("Bi")));
             self.at.clear();
-        } else if text.starts_with("SRC") && text.contains("\\") && text.contains("DST") {
+        } else if text.starts_with("SRC") && text.contains('\\') && text.contains("DST") {
             return self.header(text, line, skips);
         } else if text.starts_with("CPU->CPU") || text.starts_with("Averages (During") {
             self.at.clear();
@@ -220,11 +220,11 @@ impl Draft {
         let cells: Vec<&str> = text.split(',').map(str::trim).collect();
         let cell = |at: usize| cells.get(at).copied().unwrap_or_default();
         let numbers = index(cell(csv.test)).zip(size(cell(csv.bytes)).filter(|bytes| *bytes > 0)).zip(amount(cell(csv.rate)));
-        let Some(((test, bytes), rate)) = numbers.filter(|_| !cell(csv.rate).is_empty()) else {
+        let Some(((set, bytes), rate)) = numbers.filter(|_| !cell(csv.rate).is_empty()) else {
             skips.push(line.number, format!("{} is no transfer with a size and a rate", shown(text)));
             return Step::Mine;
         };
-        self.put(test, (cell(csv.src), cell(csv.dst)), bytes, rate, line, skips);
+        self.put(set, (cell(csv.src), cell(csv.dst)), bytes, rate, line, skips);
         Step::Mine
     }
 

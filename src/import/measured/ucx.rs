@@ -1,4 +1,4 @@
-//! `ucx_perftest`, as text and as CSV (`-v`). The client sends, or gets. Megabytes are 2^20 bytes (tools/perf/perftest_run.c). The client
+//! `ucx_perftest`, as text and as CSV (`-v`). The client sends, or gets. Megabytes are 2^20 bytes (`tools/perf/perftest_run.c`). The client
 //! does not say how large its messages are: that is worked out of its rate of bytes and its rate of messages.
 
 use super::rows::{MIB, Step, block, end, grouped, rated, size, value};
@@ -143,10 +143,7 @@ impl Draft {
     }
 
     fn row(line: usize, name: String, numbers: &[f64], last: bool) -> Option<Row> {
-        let (iterations, rate, messages) = match *numbers {
-            [iterations, _, _, _, _, rate, _, messages] | [iterations, _, rate, messages] => (iterations, rate, messages),
-            _ => return None,
-        };
+        let ([iterations, _, _, _, _, rate, _, messages] | [iterations, _, rate, messages]) = *numbers else { return None };
         Some(Row { line, name, iterations, rate: rate * MIB, messages, last })
     }
 
@@ -158,7 +155,7 @@ impl Draft {
             let goes_on = self.rows.get(at + 1).is_some_and(|next| {
                 next.name == row.name && next.iterations >= row.iterations && next.bytes(self.bytes).0 == bytes && (next.last || !row.last)
             });
-            if goes_on && (self.csv || !row.last) || !row.last {
+            if !row.last || goes_on && self.csv {
                 continue;
             }
             let gets = row.name.to_ascii_lowercase().split(|char: char| !char.is_ascii_alphanumeric()).any(|word| word == "get");
@@ -244,14 +241,14 @@ mod tests {
     #[test]
     fn a_server_alone_and_a_test_that_was_cut_are_told() {
         assert_eq!(tables(read, "| API:  protocol layer |\n| Test:  tag match latency |\n").1[0].0, 1);
-        let cut: String = CLIENT.lines().take(6).map(|line| format!("{line}\n")).collect();
+        let cut: String = CLIENT.split_inclusive('\n').take(6).collect();
         assert!(tables(read, &cut).1[0].1.contains("progress"));
         assert_eq!(tables(read, "iterations,and,more\n| APIs\n"), (vec![], vec![]));
     }
 
     #[test]
     fn a_final_row_alone_and_several_threads_are_read() {
-        let head: String = CLIENT.lines().take(5).map(|line| format!("{line}\n")).collect();
+        let head: String = CLIENT.split_inclusive('\n').take(5).collect();
         let found = tables(read, &format!("{head}   tag_bw  20,000  4.318  4.468  4.468  1.71  1.71  223815  223815\n")).0;
         assert_eq!((found[0].test.as_str(), found[0].samples[0].bytes), ("tag_bw", 8));
         let found = tables(read, &format!("{head}Final:  40000  1.000  2000.00  2048\n")).0;
