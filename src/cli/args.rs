@@ -223,7 +223,7 @@ pub enum Commands {
         /// hwloc-gather-topology --io records
         #[arg(long, value_name = "DIR")]
         sysfs_root: Option<PathBuf>,
-        /// Tell instead what other tools' files tell: nvidia-smi topo -m, topo -p2p or nvlink -s, NCCL or hwloc XML, lspci, ibstat,
+        /// Tell instead what other tools' files tell: nvidia-smi topo -m, topo -p2p or nvlink -s, NCCL or hwloc XML, logs of NCCL, lspci, ibstat,
         /// ibdev2netdev; several of one host are put together
         #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "sysfs_root")]
         from: Vec<PathBuf>,

@@ -7,6 +7,7 @@ pub enum Format {
     PeerMatrix,
     Nvlink,
     NcclTopology,
+    NcclLog,
     Hwloc,
     Lspci,
     LspciTree,
@@ -16,11 +17,12 @@ pub enum Format {
 
 impl Format {
     /// All, as help and refusals list them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::TopoMatrix,
         Self::PeerMatrix,
         Self::Nvlink,
         Self::NcclTopology,
+        Self::NcclLog,
         Self::Hwloc,
         Self::Lspci,
         Self::LspciTree,
@@ -35,6 +37,7 @@ impl Format {
             Self::PeerMatrix => "nvidia-smi topo -p2p",
             Self::Nvlink => "nvidia-smi nvlink -s",
             Self::NcclTopology => "NCCL topology XML",
+            Self::NcclLog => "NCCL_DEBUG=INFO log",
             Self::Hwloc => "hwloc XML",
             Self::Lspci => "lspci -nnvv",
             Self::LspciTree => "lspci -tv",
@@ -53,7 +56,7 @@ pub(super) fn known() -> String {
 const MEASUREMENT: &str = "a measurement, not a topology";
 
 /// What else there is: marks of a line, all of which it has, and what wrote it and what that is.
-const OTHERS: [(&[&str], &str, &str); 34] = [
+const OTHERS: [(&[&str], &str, &str); 37] = [
     (&["\"nvbandwidth\""], "nvbandwidth", MEASUREMENT),
     (&["nvbandwidth Version"], "nvbandwidth", MEASUREMENT),
     (&["memcpy", "GPU(row)"], "nvbandwidth", MEASUREMENT),
@@ -68,6 +71,9 @@ const OTHERS: [(&[&str], &str, &str); 34] = [
     (&["mpiGraph"], "mpiGraph", MEASUREMENT),
     (&["BW average["], "perftest", MEASUREMENT),
     (&["t_avg[usec]"], "perftest", MEASUREMENT),
+    (&["\"test_info\""], "perftest", MEASUREMENT),
+    (&["_percentile_lat,", "overall_bw"], "ucx_perftest", MEASUREMENT),
+    (&["(usec)", "bandwidth (MB/s)", "message rate"], "ucx_perftest", MEASUREMENT),
     (&["TransferBench v"], "TransferBench", MEASUREMENT),
     (&["p2p", "GB/s", "Benchmark"], "TransferBench", MEASUREMENT),
     (&["Bytes Per Direct"], "TransferBench", MEASUREMENT),
@@ -78,7 +84,11 @@ const OTHERS: [(&[&str], &str, &str); 34] = [
     (&["extended counters"], "perfquery", "error and traffic counters, not a topology"),
     (&["Port counters:"], "perfquery", "error and traffic counters, not a topology"),
     (&["switchguid="], "ibnetdiscover", "a fabric's switches and cables, not a host's topology"),
-    (&["NCCL INFO"], "NCCL_DEBUG=INFO", "a log; NCCL_TOPO_DUMP_FILE=topo.xml writes the same tree as a file that is read"),
+    (
+        &["NCCL INFO"],
+        "NCCL_DEBUG=INFO",
+        "a log without a topology: NCCL_DEBUG_SUBSYS=INIT,GRAPH prints it, and NCCL_TOPO_DUMP_FILE=topo.xml writes more of it to a file",
+    ),
     (&["ROCm System Management Interface"], "rocm-smi", "read from hwloc's or RCCL's XML instead"),
     (&["ACCESS TABLE"], "amd-smi topology", "read from hwloc's or RCCL's XML instead"),
     (&["LINK METRIC TABLE"], "amd-smi xgmi", "read from hwloc's or RCCL's XML instead"),

@@ -35,6 +35,10 @@ const fn limits(format: Format) -> Option<&'static str> {
         Format::NcclTopology => {
             Some("root ports, host bridges and switches' own ports, which NCCL leaves out: PHB and NODE cannot be told apart")
         }
+        Format::NcclLog => Some(
+            "links as they are: the rates are those that NCCL reckons with, read as the widest PCI link and as so many NVLinks; root ports and \
+             host bridges are left out, and what no rank uses may be",
+        ),
         Format::Hwloc => {
             Some("generation and width of PCI links apart: hwloc tells their product, which is read as the widest link with that rate")
         }

@@ -15,6 +15,7 @@ mod matrix;
 pub mod measured;
 mod merge;
 mod nccl;
+mod nccl_log;
 mod nvlink;
 pub mod plans;
 mod sections;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::format::{known, other};
 use super::text::{Line, clean, lines, named, number};
 use super::topo_m::headless;
-use super::{Format, ImportError, Skips, ib, lspci, lspci_tree, matrix, merge, nvlink, topo_m, topo_p2p};
+use super::{Format, ImportError, Skips, ib, lspci, lspci_tree, matrix, merge, nccl_log, nvlink, topo_m, topo_p2p};
 use crate::topology::Hardware;
 use crate::topology::hardware::NoteKind;
 
@@ -80,6 +80,12 @@ impl Draft {
                 return used;
             }
         }
+        if let Some((hosts, used)) = nccl_log::read(lines, &mut self.skips) {
+            for host in hosts {
+                self.put_named(Format::NcclLog, host);
+            }
+            return used;
+        }
         let (format, (host, used)) = if let Some(found) = nvlink::read(lines, &mut self.skips) {
             (Format::Nvlink, found)
         } else if let Some(found) = ib::ibstat(lines, &mut self.skips) {
@@ -151,6 +157,19 @@ impl Draft {
         }
     }
 
+    /// Add what a log told to the host that it names, wherever that is.
+    fn put_named(&mut self, format: Format, mut host: Hardware) {
+        format.name().clone_into(&mut host.source);
+        if !self.formats.contains(&format) {
+            self.formats.push(format);
+        }
+        let same = |parts: &&mut Vec<Hardware>| !host.host.is_empty() && parts.iter().any(|part| part.host == host.host);
+        match self.hosts.iter_mut().find(same) {
+            Some(parts) => parts.push(host),
+            None => self.hosts.push(vec![host]),
+        }
+    }
+
     /// A line that nothing known begins with.
     fn around(&mut self, line: Line<'_>) {
         let text = line.text.trim();
@@ -208,7 +227,7 @@ fn prompt(text: &str) -> Option<String> {
 
 /// Lines that people and scripts set around outputs.
 fn is_decoration(text: &str) -> bool {
-    const TOOLS: [&str; 6] = ["nvidia-smi", "lspci", "ibstat", "ibdev2netdev", "NVIDIA Topology", "Legend:"];
+    const TOOLS: [&str; 7] = ["NCCL INFO", "nvidia-smi", "lspci", "ibstat", "ibdev2netdev", "NVIDIA Topology", "Legend:"];
     text.is_empty()
         || text.starts_with(['#', '$', '=', '*', '`', '-', '~'])
         || prompt(text).is_some()

@@ -11,6 +11,8 @@ mod fits;
 #[cfg(test)]
 mod fixture;
 mod form;
+#[cfg(test)]
+mod imported_tests;
 mod insight;
 pub mod keys;
 mod level;

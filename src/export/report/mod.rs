@@ -74,6 +74,9 @@ pub fn about(model: &Model, measured: &Measured) -> Vec<(&'static str, String)> 
             },
         ),
     ];
+    if model.only_together().is_some() {
+        about.retain(|(word, _)| *word != "shown at");
+    }
     if !provenance.group.is_empty() {
         about.push(("group", format!("rank {} of the job", format_ranks(&provenance.group))));
     }

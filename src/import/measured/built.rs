@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::choice::{Verdict, choose};
-use super::ranks::{pair_of, place, seat};
+use super::ranks::{models, pair_of, place, seat};
 use super::{End, SizeFrom, Table};
 use crate::sample::{EngineKind, MoverKind, Pattern, Sample, Status};
 use crate::session::{Event, Header, Imported, Outcome, Record};
 use crate::sweep::{Group, Peers, SweepSettings};
-use crate::topology::{Hardware, Topology, path_of};
+use crate::topology::{Hardware, Placement, Topology, path_of};
 use crate::units::plain;
 
 /// Tables of one file.
@@ -46,18 +46,17 @@ pub fn build(name: &str, sources: &[Source], hardware: Vec<Hardware>, pairs: &[(
     let (ends, seats) = seat(&tables, &pairs);
     if ends.is_empty() {
         // What all ranks did together, by nobody knows how many: the session has one place that stands for them.
-        return Ok(session(
-            name,
-            sources,
-            &tables,
-            &seats,
-            &vec![Err(String::new()); 0],
-            &Topology::of(vec![crate::topology::Placement { host: "host".to_owned(), ..Default::default() }]),
-        ));
+        let one = Placement { host: "host".to_owned(), ..Placement::default() };
+        return Ok(session(name, sources, &tables, &seats, &[], &Topology::of(vec![one])));
     }
     let verdicts = choose(&tables, &seats, named);
     let topology = place(&ends, hardware);
-    Ok(session(name, sources, &tables, &seats, &verdicts, &topology))
+    let mut built = session(name, sources, &tables, &seats, &verdicts, &topology);
+    let models = models(&ends);
+    if !models.is_empty() {
+        built.header.software.insert("GPUs".to_owned(), models);
+    }
+    Ok(built)
 }
 
 /// The pairs of tables with two ends: those given, or, of several files that tell no names, those of the files' names.

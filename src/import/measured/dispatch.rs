@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Table, Tool, deepspeed, nccl_tests, nvbandwidth, p2p};
+use super::{Table, Tool, deepspeed, imb, mpigraph, nccl_tests, nvbandwidth, nvloom, osu, p2p, perftest, rocm, transferbench, ucx};
 use crate::import::format::other;
 use crate::import::text::{Line, clean, lines};
 use crate::import::{ImportError, Skipped, Skips};
@@ -23,12 +23,21 @@ const OF_LINES: &[OfLines] = &[
     nvbandwidth::read, //
     p2p::read,
     nccl_tests::read,
+    mpigraph::read,
+    osu::read,
+    imb::read,
+    perftest::read,
+    ucx::read,
+    transferbench::read,
+    rocm::read,
+    nvloom::read,
 ];
 
 const OF_JSON: &[OfJson] = &[
     nvbandwidth::json, //
     nccl_tests::json,
     deepspeed::json,
+    perftest::json,
 ];
 
 /// More columns, rows or ranks than any of these tools was ever run with: a header that tells more is refused.

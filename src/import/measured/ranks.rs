@@ -1,12 +1,12 @@
 //! Who the ranks of a session are that several tables are put together in, and what they sit on.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::{End, Table};
 use crate::import::text::number;
 use crate::sample::Status;
-use crate::topology::hardware::Gpu;
 use crate::topology::{Hardware, PathClass, Placement, Topology};
+use crate::units::format_ranks;
 
 /// The host of those who tell none.
 const SOMEWHERE: &str = "host";
@@ -89,28 +89,34 @@ pub(super) fn place(ranks: &[End], mut told: Vec<Hardware>) -> Topology {
     }
     let somewhere = if unnamed && alone { told[0].host.clone() } else { SOMEWHERE.to_owned() };
     let host = |end: &End| end.host.clone().unwrap_or_else(|| somewhere.clone());
-    let mut at: HashMap<String, usize> = told.iter().enumerate().map(|(at, hardware)| (hardware.host.clone(), at)).collect();
     let mut placements = Vec::with_capacity(ranks.len());
     for (rank, end) in ranks.iter().enumerate() {
         let host = host(end);
-        let gpu = end.gpu.map(|number| {
-            let own = *at.entry(host.clone()).or_insert_with(|| {
-                told.push(Hardware { host: host.clone(), source: "what the measurement's output tells".to_owned(), ..Hardware::default() });
-                told.len() - 1
-            });
-            let hardware = &mut told[own];
-            let number = number as usize;
+        // Only of what a topology tells: a host whose links nobody told is not one without links.
+        let gpu = end.gpu.and_then(|number| {
+            let hardware = told.iter().find(|hardware| hardware.host == host)?;
             let by_address = end.pci.as_deref().and_then(|pci| gpu_at(hardware, pci));
-            by_address.or_else(|| hardware.gpus.iter().position(|gpu| gpu.index == number)).unwrap_or_else(|| {
-                hardware.gpus.push(Gpu { index: number, name: end.model.clone().unwrap_or_default(), ..Gpu::default() });
-                hardware.gpus.len() - 1
-            })
+            by_address.or_else(|| hardware.gpus.iter().position(|gpu| gpu.index == number as usize))
         });
         placements.push(Placement { rank, host, gpu, ..Placement::default() });
     }
     // Hosts on which nobody sits tell nothing of the ranks.
     told.retain(|hardware| placements.iter().any(|placement| placement.host == hardware.host));
     Topology { ranks: placements, hardware: told }
+}
+
+/// Which GPUs the ranks are, as their tool tells them: `NVIDIA GH200 120GB (ranks 0-3)`.
+pub(super) fn models(ranks: &[End]) -> String {
+    let mut models: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (rank, end) in ranks.iter().enumerate() {
+        if let Some(model) = end.model.as_deref() {
+            models.entry(model).or_default().push(rank);
+        }
+    }
+    let told = models
+        .iter()
+        .map(|(model, ranks)| format!("{model} ({} {})", if ranks.len() == 1 { "rank" } else { "ranks" }, format_ranks(ranks)));
+    told.collect::<Vec<_>>().join(", ")
 }
 
 /// The GPU at an address, whatever its domain's width: `00000000:3B:00.0` is `0000:3b:00.0`.
@@ -152,7 +158,7 @@ mod tests {
 
     #[test]
     fn addresses_are_the_same_whatever_their_width() {
-        use crate::topology::hardware::PciDevice;
+        use crate::topology::hardware::{Gpu, PciDevice};
         let device = PciDevice { address: "0000:3b:00.0".parse().unwrap(), ..PciDevice::default() };
         let hardware = Hardware { pci: vec![device], gpus: vec![Gpu { pci: Some(0), ..Gpu::default() }], ..Hardware::default() };
         assert_eq!(gpu_at(&hardware, "00000000:3B:00.0"), Some(0));

@@ -7,6 +7,7 @@ use ratatui::text::{Line, Span};
 use super::text::{count, cut, fit, panel, put, right, span, window, wrap};
 use super::{HitMap, Scene, changes, finding, matrix};
 use crate::diagnose::{Finding, Severity};
+use crate::sample::EngineKind;
 use crate::tui::atlas::short;
 use crate::tui::findings::{FindingsSight, Seen, Told, mark};
 use crate::tui::keys::Action;
@@ -101,6 +102,9 @@ fn nothing(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, texts: &[String]) {
 fn empty(scene: &Scene<'_>, told: &Told) -> Vec<String> {
     let look = scene.look;
     let seen = &told.seen;
+    if let Some(only) = scene.model.only_together() {
+        return vec![format!("no pair was measured: {only}")];
+    }
     if seen.pairs + seen.copies + seen.duplex + seen.together == 0 {
         let sweep = format!("nothing measured yet: key {}, then {}", look.key_of(Action::Tab2), look.key_of(Action::StartSweep));
         let hardware = !scene.model.header.topology.hardware.is_empty();
@@ -143,6 +147,10 @@ fn looked_at(seen: &Seen) -> Vec<String> {
 
 /// What has not been measured, and would tell more.
 fn more(scene: &Scene<'_>, seen: &Seen) -> Vec<&'static str> {
+    if scene.model.header.engine == EngineKind::Imported {
+        // What another tool measured elsewhere cannot be measured again from here.
+        return Vec::new();
+    }
     let several = scene.model.world() > 2;
     let wanted = [
         (seen.pairs == 0, "single pairs (peer)"),

@@ -73,8 +73,10 @@ fn source(model: &Model, pattern: Pattern, bytes: u64) -> Vec<String> {
     let own = |table: &&Imported| table.taken && table.sizes.contains(&bytes) && table.patterns.contains(&pattern);
     let table = model.imported.iter().find(own);
     table.map_or_else(Vec::new, |table| {
-        let size = (!table.size_told).then(|| "size not told: the tool's default".to_owned());
-        [table.name(), table.unit.clone(), table.orientation.clone()].into_iter().chain(size).collect()
+        let size = (!table.size_told).then(|| "size not told".to_owned());
+        let unit = table.unit.split(" (").next().unwrap_or_default();
+        let who = table.orientation.split([';', ',']).next().unwrap_or_default();
+        std::iter::once(table.name()).chain(size).chain([format!("printed in {unit}, {who}")]).collect()
     })
 }
 

@@ -236,7 +236,10 @@ fn rest(scene: &Scene<'_>) -> Option<Told> {
             }
         }
         _ if others > 0 => None,
-        _ => quiet(" nothing to compare yet".to_owned(), look.dim()),
+        _ => match scene.model.only_together() {
+            Some(only) => quiet(format!(" no pair was measured: {only}"), look.dim()),
+            None => quiet(" nothing to compare yet".to_owned(), look.dim()),
+        },
     }
 }
 

@@ -182,13 +182,33 @@ fn every_file_of_these_kinds_is_read_or_refused_as_a_person_would() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
+/// What a log's ranks print of the topology, where it was asked for.
+#[test]
+fn logs_with_a_topology_are_read_and_others_refused() {
+    let Some(corpus) = folder() else { return };
+    for path in files(&corpus.join("nccl-debug-log")) {
+        let name = path.display().to_string();
+        match import::read(&path) {
+            // A tree that is cut: three switches, and the first GPU.
+            Ok(found) if name.contains("maxWidth") => {
+                let host = &found.hosts[0];
+                assert_eq!(
+                    (found.hosts.len(), host.host.as_str(), host.pci.len(), host.gpus.len(), host.numa.len()),
+                    (1, "node2", 4, 1, 1)
+                );
+            }
+            Ok(_) => panic!("{name} is read"),
+            Err(error) => assert!(error.to_string().contains("NCCL_DEBUG=INFO") && !name.contains("maxWidth"), "{name}: {error}"),
+        }
+    }
+}
+
 #[test]
 fn everything_else_is_refused_with_what_it_is() {
     let Some(corpus) = folder() else { return };
     let kinds = [
         ("gpcnet", "GPCNeT"),
         ("mpigraph", "mpiGraph"),
-        ("nccl-debug-log", "NCCL_DEBUG=INFO"),
         ("nccl-graph-xml", "NCCL graph XML"),
         ("nccl-tests", "nccl-tests"),
         ("nvbandwidth", "nvbandwidth"),

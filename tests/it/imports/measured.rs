@@ -23,7 +23,7 @@ use crate::place::Place;
 /// Tables and samples, or words of the refusal.
 type Expected = Result<(usize, usize), &'static str>;
 
-const TABLE: [(&str, Expected); 28] = [
+const TABLE: [(&str, Expected); 29] = [
     ("gpcnet/superbench-gpcnet_network_load.log", Err("GPCNeT")),
     ("nccl-tests/awsbatch-tag-output.txt", Ok((1, 0))),
     ("nccl-tests/dcgm-output_fail_bw.txt", Ok((1, 0))),
@@ -52,6 +52,7 @@ const TABLE: [(&str, Expected); 28] = [
     ("p2pbandwidthlatency/5090-2gpu-graphics-device-cannot-access.txt", Ok((6, 20))),
     ("p2pbandwidthlatency/a100-8gpu-uni-p2p-writes-only.txt", Ok((1, 64))),
     ("p2pbandwidthlatency/gb200-4gpu-uni-p2p-writes-only.txt", Ok((1, 16))),
+    ("p2pbandwidthlatency/geforce-4gpu-no-p2p-full-from-connectivity.txt", Ok((6, 88))),
     ("p2pbandwidthlatency/h100-8gpu-uni-p2p-writes-only.txt", Ok((1, 64))),
     ("p2pbandwidthlatency/s-nccl1127-3090-8gpu-inverted-blocks.txt", Ok((1, 56))),
     ("p2pbandwidthlatency/s-nccl1264-h100-8gpu-bidir-healthy.txt", Ok((1, 56))),
@@ -350,7 +351,7 @@ fn an_imported_matrix_tells_what_the_same_matrix_measured_tells() {
     }
     let rows: Vec<String> = B70.iter().map(|row| format!("{row:?}")).collect();
     let fabric = format!(
-        "about = \"a published matrix\"\n[hosts]\ncount = 1\nranks = 8\nmemory = \"96GiB\"\n[path.local]\nalpha = \"5us\"\nrate = \"1500GB/s\"\n[matrix]\nunit = \"GB/s\"\nat = \"512MiB\"\nrows = [{}]\n",
+        "about = \"a published matrix\"\n[hosts]\ncount = 1\nranks = 8\nmemory = \"96GiB\"\n[path.local]\nalpha = \"5us\"\nrate = \"1500GB/s\"\n[path.intra_node]\nalpha = \"5us\"\nrate = \"27GB/s\"\n[matrix]\nunit = \"GB/s\"\nat = \"512MiB\"\nrows = [{}]\n",
         rows.join(", ")
     );
     let fabric = Arc::new(Fabric::parse(&fabric, "published").unwrap());

@@ -1,6 +1,6 @@
 //! Small inputs of every format, each with what makes trouble in it, that damaged inputs are made of.
 
-pub const SEEDS: [(&str, &str); 14] = [
+pub const SEEDS: [(&str, &str); 15] = [
     (
         "topo -m",
         "me@node1:~$ nvidia-smi topo -m\n\t\u{1b}[4mGPU0\tGPU1\tGPU2\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\u{1b}[0m\n\
@@ -68,5 +68,14 @@ pub const SEEDS: [(&str, &str); 14] = [
          \t\tLink layer: InfiniBand\n\tPort 2:\n\t\tState: Down\n\t\tPhysical state: Polling\n\t\tRate: 40\n\t\tLink layer: Ethernet\n",
     ),
     ("ibdev2netdev", "mlx5_0 port 1 ==> eth2 (Up)\n0000:3b:00.0 mlx5_1 (MT4123 - X) CX653106A fw 20.1 port 1 (ACTIVE) ==> ib0 (Down)\n"),
+    (
+        "NCCL log",
+        "n1:1:2 [0] NCCL INFO === System : maxBw 24.0 totalBw 240.0 ===\nn1:1:3 [1] NCCL INFO === System : maxBw 24.0 totalBw 240.0 ===\n\
+         n1:1:2 [0] NCCL INFO CPU/0-1 (1/2/-1)\nn1:1:2 [0] NCCL INFO + SYS[10.0] - CPU/0-0\nn1:1:3 [1] NCCL INFO CPU/0-1 (1/2/-1)\n\
+         n1:1:2 [0] NCCL INFO + PCI[48.0] - PCI/0-1000 (1000c03015b31000)\nn1:1:2 [0] NCCL INFO               + PCI[24.0] - GPU/0-3b000 (1)\n\
+         n1:1:2 [0] NCCL INFO                             + NVL[240.0] - NVS/0-0\nn1:1:2 [0] NCCL INFO               + PCI[12.0] - NIC/0-3c000\n\
+         n1:1:2 [0] NCCL INFO                             + NET[25.0] - NET/0-2 (0/7a852d0003f6ceb8/1/25.000000)\nn1:1:2 [0] NCCL INFO ====\n\
+         n1:1:3 [1] NCCL INFO ====\n",
+    ),
     ("refused", "# nThread 1 nGpus 1\nLnkSta: Speed 8GT/s, Width x8\n<graphs version=\"1\"></graphs>\n"),
 ];

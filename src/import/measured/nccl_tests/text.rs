@@ -110,8 +110,6 @@ fn rank(text: &str) -> Option<(usize, &str)> {
 /// Where the columns stand, by their names: versions differ.
 #[derive(Debug)]
 struct Columns {
-    /// names in all
-    count: usize,
     size: usize,
     redop: Option<usize>,
     time: usize,
@@ -136,7 +134,6 @@ impl Columns {
         let nth = |wanted: &[&str], n: usize| names.iter().enumerate().filter(|(_, name)| wanted.contains(name)).map(|(at, _)| at).nth(n);
         let wrong = |n| nth(&["#wrong", "error", "wrong"], n);
         Some(Self {
-            count: names.len(),
             size: nth(&["size"], 0)?,
             redop: nth(&["redop"], 0),
             time: nth(&["time", "cputime"], 0)?,
@@ -152,8 +149,8 @@ impl Columns {
             return None;
         }
         let words: Vec<&str> = text.split_whitespace().collect();
-        // Some builds end rows with what no name stands above, and old ones leave the last out.
-        if words.len() + 1 < self.count.min(self.in_place.map_or(usize::MAX, |at| at + 2)) {
+        // Some builds end rows with what no name stands above, others leave out what was not done in place.
+        if words.len() <= self.bus.unwrap_or(self.time) {
             return None;
         }
         let word = |at: Option<usize>| at.and_then(|at| words.get(at)).copied();
