@@ -204,10 +204,14 @@ impl Axes {
     }
 
     /// Levels worth a look of their own, from all down to one host (or a few ranks): racks, hosts, and where there are many in
-    /// between, some of those. Never more than 32 times the blocks of the one before.
+    /// between, some of those. Never more than 32 times the blocks of the one before. A few ranks are seen at once.
     pub fn stops(&self) -> Vec<usize> {
         const MOST: usize = 5;
+        const FEW: usize = 16;
         let top = self.levels() - 1;
+        if self.len() <= FEW {
+            return vec![top];
+        }
         let mut ends: Vec<usize> = (0..top).filter(|&level| matches!(self.tier(level), Tier::Host | Tier::Rack)).collect();
         // A host of a few ranks, or a rank alone, needs no further look.
         let finest = ends.first().copied().unwrap_or(top);

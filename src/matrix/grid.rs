@@ -48,6 +48,14 @@ impl Grid {
     /// A table of ranks in a given order and given blocks, filled at once, in O(n²): `value(from, to)` by rank.
     pub fn arranged(metric: Metric, axes: Arc<Axes>, mut value: impl FnMut(usize, usize) -> Value) -> Self {
         let n = axes.len();
+        let all = (0..n).flat_map(|from| (0..n).map(move |to| (from, to)));
+        Self::filled(metric, axes, all.map(|(from, to)| (from, to, value(from, to))))
+    }
+
+    /// The same from those cells that have a value or a state, each as (sender, receiver, value); of a cell that comes twice the
+    /// last one counts, and outside the table nothing happens.
+    pub fn filled(metric: Metric, axes: Arc<Axes>, cells: impl Iterator<Item = (usize, usize, Value)>) -> Self {
+        let n = axes.len();
         let mut grid = Self {
             metric,
             n,
@@ -60,10 +68,8 @@ impl Grid {
             changes: 0,
             domain: None,
         };
-        for from in 0..n {
-            for to in 0..n {
-                grid.put(from, to, value(from, to));
-            }
+        for (from, to, value) in cells.filter(|&(from, to, _)| from < n && to < n) {
+            grid.put(from, to, value);
         }
         grid.gather_all();
         grid.find_domain();

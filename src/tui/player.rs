@@ -6,6 +6,9 @@ use crate::session::{Change, Event, Header, Model, Record};
 const SNAPSHOTS: usize = 8;
 /// Fewest records between two snapshots.
 const APART: usize = 512;
+/// Of a longer session none is kept before somebody goes back: each is a copy of a model of a million cells, and opening it would
+/// take several times as long, and as much memory.
+const LONG: usize = 200_000;
 /// Speeds of playback, session seconds a second.
 const SPEEDS: [f64; 7] = [0.25, 1.0, 2.0, 5.0, 10.0, 30.0, 100.0];
 
@@ -37,6 +40,11 @@ pub enum Moved {
 impl Player {
     /// Take more records of the session; who looks at its end goes on to the new one.
     pub fn load(&mut self, records: Vec<Record>, model: &mut Model) {
+        self.load_keeping(records, model, LONG);
+    }
+
+    /// The same, keeping models along the way if there are no more records than `long`.
+    fn load_keeping(&mut self, records: Vec<Record>, model: &mut Model, long: usize) {
         if self.records.is_empty() {
             self.speed = 1;
         }
@@ -45,15 +53,21 @@ impl Player {
         if !at_end {
             return;
         }
-        let apart = (self.records.len() / SNAPSHOTS).max(APART);
+        let keep = self.records.len() <= long;
+        let apart = self.apart();
         for record in self.records.iter().skip(self.at) {
             model.apply(record);
             self.at += 1;
-            if self.at.is_multiple_of(apart) && self.at < self.records.len() {
+            if keep && self.at.is_multiple_of(apart) && self.at < self.records.len() {
                 self.snapshots.push((self.at, model.clone()));
             }
         }
         self.time = self.end();
+    }
+
+    /// Records between two snapshots.
+    fn apart(&self) -> usize {
+        (self.records.len() / SNAPSHOTS).max(APART)
     }
 
     /// Length of the session, seconds.
@@ -139,9 +153,21 @@ impl Player {
             self.at = at;
             *model = start;
         }
+        if back {
+            let (apart, kept) = (self.apart(), self.snapshots.last().map_or(0, |(at, _)| *at));
+            for (at, record) in self.records.iter().enumerate().take(to).skip(self.at) {
+                model.apply(record);
+                // What is passed again for want of a snapshot need not be passed a third time.
+                if (at + 1).is_multiple_of(apart) && at + 1 > kept {
+                    self.snapshots.push((at + 1, model.clone()));
+                }
+            }
+            self.at = to;
+            return Moved::Replaced;
+        }
         let changes: Vec<Change> = self.records.iter().take(to).skip(self.at).map(|record| model.apply(record)).collect();
         self.at = to;
-        if back { Moved::Replaced } else { Moved::Forward(changes) }
+        Moved::Forward(changes)
     }
 }
 
@@ -192,5 +218,14 @@ mod tests {
             let wanted = folded(&header, &records, time);
             assert_eq!(looks(&model), looks(&wanted), "{time}");
         }
+        // A long session keeps models only once somebody goes back.
+        let (mut long, mut model) = (Player::default(), fresh(&header));
+        long.load_keeping(records.clone(), &mut model, 0);
+        assert!(long.snapshots.is_empty());
+        for time in shares.into_iter().chain(shares) {
+            long.seek(time, &mut model);
+            assert_eq!(looks(&model), looks(&folded(&header, &records, time)), "{time}");
+        }
+        assert!(!long.snapshots.is_empty() && long.snapshots.windows(2).all(|pair| pair[0].0 < pair[1].0));
     }
 }

@@ -145,6 +145,16 @@ fn look_as_they_did(app: &mut App) {
 }
 
 #[test]
+fn what_is_diagnosed_leads_to_the_slow_link_by_the_same_three_keys() {
+    let mut app = big(256, FEW_SLOW, Level::TrueColor);
+    app.desk = super::findings::Desk::new(&crate::topology::Efficiency::default());
+    frame(&mut app, 120, 40);
+    assert!(app.desk.told().is_some_and(|told| !told.findings().is_empty()), "{}", text(&frame(&mut app, 120, 40)));
+    press(&mut app, "n i i");
+    assert_eq!((app.ui.matrix.cursor, app.hits.matrix.level()), (FEW_SLOW, 0), "{}", text(&frame(&mut app, 120, 40)));
+}
+
+#[test]
 fn arrows_go_from_block_to_block() {
     let mut app = big(256, FEW_SLOW, Level::None);
     // Arrows go from block to block, each at its worst pair, and over the edge of what is looked at into what is beside it.

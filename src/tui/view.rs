@@ -184,15 +184,41 @@ impl View {
 }
 
 fn grid(model: &Model, atlas: &Atlas, key: Key, changes: Option<&Changes>) -> Grid {
-    let value = |from, to| value(model, &atlas.router, key, changes, (from, to));
-    if key.order != Order::Slowness {
-        // Which order it is does not depend on the values.
-        let axes = atlas.orders.axes(key.order, &Grid::new(key.metric, 0));
-        return Grid::arranged(key.metric, axes, value);
+    // Which order it is depends on the values only if it is by them.
+    let by_value = key.order == Order::Slowness;
+    let axes = if by_value { Arc::clone(atlas.orders.by_rank()) } else { atlas.orders.axes(key.order, &Grid::new(key.metric, 0)) };
+    let mut grid = Grid::filled(key.metric, axes, values(model, &atlas.router, key, changes));
+    if by_value {
+        grid.arrange(atlas.orders.axes(key.order, &grid));
     }
-    let mut grid = Grid::arranged(key.metric, Arc::clone(atlas.orders.by_rank()), value);
-    grid.arrange(atlas.orders.axes(key.order, &grid));
     grid
+}
+
+/// Every cell of the matrix of which something is known, in no particular order: of thousands of ranks most may not be measured,
+/// and looking for each pair would take seconds.
+fn values<'a>(
+    model: &'a Model,
+    router: &'a Router,
+    key: Key,
+    changes: Option<&'a Changes>,
+) -> impl Iterator<Item = (usize, usize, Value)> + 'a {
+    model.cells.iter().flat_map(move |(cell, sizes)| {
+        let pair = (cell.from, cell.to);
+        let ask = move |pair: (usize, usize)| Some((pair.0, pair.1, value(model, router, key, changes, pair)));
+        match key.metric {
+            // Of both directions each, and of two patterns.
+            Metric::Asymmetry if key.shows(cell) => [ask(pair), ask((pair.1, pair.0))],
+            Metric::DuplexRatio => [ask(pair), None],
+            _ if !key.shows(cell) => [None, None],
+            Metric::Bandwidth => {
+                let size = sizes.iter().find(|size| size.bytes == key.bytes);
+                [Some((pair.0, pair.1, state(size, SizeCell::bandwidth))), None]
+            }
+            _ => [ask(pair), None],
+        }
+        .into_iter()
+        .flatten()
+    })
 }
 
 fn insight(model: &Model, key: Key) -> Insight {

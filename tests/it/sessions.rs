@@ -90,6 +90,41 @@ fn words(picture: &str) -> String {
 
 #[test]
 #[cfg(feature = "tui")]
+fn a_part_of_a_large_matrix_is_drawn_as_the_screen_shows_it() {
+    let place = Place::new();
+    let session = place.folder().join("large");
+    let sweep = "sweep --engine sim --fabric nvswitch-32x8 --patterns peer --pairs 2 --sizes 1MiB --repeats 1 --warmup 0";
+    let mut command = place.toposcope(&sweep.split(' ').collect::<Vec<_>>());
+    command.arg("--session").arg(&session).arg("--out").arg(place.folder().join("large.json"));
+    place.run(&mut command, MOMENT).ended_with(0);
+    let out = place.folder().join("matrix.svg");
+    let export = |options: &str| {
+        let mut command = place.toposcope(&["export", "--format", "svg", "--cells", "160x50", "--out"]);
+        command.arg(&out).arg(&session).args(options.split(' '));
+        command
+    };
+    let picture = |options: &str| {
+        place.run(&mut export(options), MOMENT).ended_with(0);
+        words(&fs::read_to_string(&out).unwrap())
+    };
+    let part = picture("--zoom node3:node9 --order topology --reduce mean");
+    assert!(part.contains("node3 → node9") && part.contains("by topology"), "{part}");
+    let whole = picture("--reduce mean --order slowness");
+    assert!(whole.contains("mean of") && whole.contains("slowest first") && !whole.contains("node3 → node9"), "{whole}");
+    for (options, word) in [
+        ("--order size", "is not one of rank, topology, slowness"),
+        ("--reduce median", "is not one of worst, min, max, mean"),
+        ("--zoom node99", "no rank, host or rack is called"),
+        ("--zoom 12:256", "there is no rank 256, only 0 to 255"),
+    ] {
+        let ran = place.run(&mut export(options), MOMENT);
+        ran.ended_with(2);
+        assert!(ran.stderr.contains(word), "{}", ran.stderr);
+    }
+}
+
+#[test]
+#[cfg(feature = "tui")]
 fn plans_are_drawn_over_what_a_session_measured() {
     let place = Place::new();
     let session = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions/lab-4x4");

@@ -145,12 +145,12 @@ impl Orders {
 
     /// The first rank of what has this name: exactly, else the first whose name has it in it.
     fn find_one(&self, word: &str) -> Result<(usize, Seen), String> {
-        let world = self.host_of.len();
+        let ranks = self.host_of.len();
         if let Ok(rank) = word.parse::<usize>() {
-            return if rank < world {
+            return if rank < ranks {
                 Ok((rank, Seen::Rank))
             } else {
-                Err(format!("there is no rank {rank}, only 0 to {}", world.saturating_sub(1)))
+                Err(format!("there is no rank {rank}, only 0 to {}", ranks.saturating_sub(1)))
             };
         }
         let lower = word.to_lowercase();
@@ -159,12 +159,12 @@ impl Orders {
             let found = names.iter().position(is)?;
             of.iter().position(|&at| at == found)
         };
-        let racks = self.racks.as_ref().map_or((&[][..], &[][..]), |racks| (&racks.names[..], &racks.of[..]));
+        let groups = self.racks.as_ref().map_or((&[][..], &[][..]), |racks| (&racks.names[..], &racks.of[..]));
         for exact in [true, false] {
             if let Some(rank) = named(&self.hosts, &self.host_of, exact) {
                 return Ok((rank, Seen::Host));
             }
-            if let Some(rank) = named(racks.0, racks.1, exact) {
+            if let Some(rank) = named(groups.0, groups.1, exact) {
                 return Ok((rank, Seen::Rack));
             }
         }

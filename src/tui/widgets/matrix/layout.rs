@@ -79,9 +79,9 @@ struct Cells {
 impl<'a> Groups<'a> {
     pub(super) fn of(view: &MatrixView<'a>, placed: &Placed<'_>, row: bool) -> Self {
         let mut runs: Vec<(usize, &str)> = Vec::new();
-        let places = placed.window[usize::from(!row)].clone();
-        let count = places.len();
-        for place in places {
+        let seen = placed.window[usize::from(!row)].clone();
+        let count = seen.len();
+        for place in seen {
             let rank = placed.rank(row, place);
             let own = view.groups.and_then(|names| names.get(rank)).map(String::as_str);
             let Some(name) = own.or_else(|| view.topology.ranks.get(rank).map(|placement| placement.host.as_str())) else { continue };
