@@ -88,7 +88,8 @@ fn the_numbers_of_a_page_are_those_of_the_session() {
     let mut seconds = 0;
     for sample in numbers["samples"].as_array().unwrap() {
         let number = |name: &str| sample[name].as_u64().unwrap();
-        let pattern = [Pattern::Peer, Pattern::Local, Pattern::Duplex].into_iter().find(|pattern| sample["pattern"] == pattern.name()).unwrap();
+        let pattern =
+            [Pattern::Peer, Pattern::Local, Pattern::Duplex].into_iter().find(|pattern| sample["pattern"] == pattern.name()).unwrap();
         let size = model.cells.get(Cell { pattern, from: number("from") as usize, to: number("to") as usize }, number("bytes")).unwrap();
         let times: Vec<f64> = sample["seconds"].as_array().unwrap().iter().map(|time| time.as_f64().unwrap()).collect();
         assert_eq!(times, size.times());
@@ -155,7 +156,8 @@ fn the_page_works_in_a_browser() {
         std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
     });
     let Some(chromium) = chromium else {
-        std::io::Write::write_all(&mut std::io::stderr(), b"\nSKIPPED: the page in a browser: no Chromium (apt-get install chromium)\n\n").unwrap();
+        std::io::Write::write_all(&mut std::io::stderr(), b"\nSKIPPED: the page in a browser: no Chromium (apt-get install chromium)\n\n")
+            .unwrap();
         return;
     };
     let place = Place::new();

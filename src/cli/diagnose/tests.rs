@@ -177,7 +177,13 @@ fn the_command_of_a_report_measures_the_same() {
             buffers: Buffers::Reuse,
             ..base.clone()
         },
-        SweepSettings { memory: Memory::Cuda, gpus: vec!["GPU-1 a'b".to_owned(), "0".to_owned()], mover: MoverKind::Nccl, arena: 1 << 26, ..base },
+        SweepSettings {
+            memory: Memory::Cuda,
+            gpus: vec!["GPU-1 a'b".to_owned(), "0".to_owned()],
+            mover: MoverKind::Nccl,
+            arena: 1 << 26,
+            ..base
+        },
     ];
     for settings in all {
         let mut model = model();
@@ -187,7 +193,8 @@ fn the_command_of_a_report_measures_the_same() {
         let words = command.strip_prefix("mpirun -n 2 ").unwrap_or_else(|| panic!("{command}"));
         // As a shell would: words apart, quotes taken off.
         let words = words.replace("'GPU-1 a'\\''b,0'", "GPU-1\u{a0}a'b,0");
-        let cli = Cli::try_parse_from(words.split(' ').map(|word| word.replace('\u{a0}', " "))).unwrap_or_else(|error| panic!("{command}: {error}"));
+        let cli = Cli::try_parse_from(words.split(' ').map(|word| word.replace('\u{a0}', " ")))
+            .unwrap_or_else(|error| panic!("{command}: {error}"));
         let Some(Commands::Sweep { sweep, .. }) = cli.command else { panic!("{command}") };
         let again = crate::cli::settings::settings(&sweep, EngineKind::Mpi, &model.header.topology, None).unwrap();
         assert_eq!(again, settings, "{command}");

@@ -15,10 +15,13 @@ const NAMED: usize = 8;
 /// Notes of a host that are told at most.
 const NOTES: usize = 12;
 
+/// A word and what it says each.
+type Facts = Vec<(&'static str, String)>;
+
 /// Hosts and their hardware; `None` of both where nobody told.
 pub fn hosts(topology: &Topology) -> Vec<Block> {
     let mut blocks = Vec::new();
-    let mut alike: Vec<(Vec<(&'static str, String)>, Vec<&str>)> = Vec::new();
+    let mut alike: Vec<(Facts, Vec<&str>)> = Vec::new();
     for host in topology.hosts() {
         let told = topology.hardware_of(host).map(facts).unwrap_or_default();
         match alike.iter_mut().find(|(facts, _)| *facts == told) {
@@ -40,9 +43,13 @@ pub fn hosts(topology: &Topology) -> Vec<Block> {
     blocks
 }
 
-fn facts(hardware: &Hardware) -> Vec<(&'static str, String)> {
+fn facts(hardware: &Hardware) -> Facts {
     let mut facts = Vec::new();
-    let within = [hardware.hypervisor.as_ref().map(|name| format!("virtual machine ({name})")), hardware.container.as_ref().map(|name| format!("container ({name})")), hardware.iommu.as_ref().map(|state| format!("IOMMU {state}"))];
+    let within = [
+        hardware.hypervisor.as_ref().map(|name| format!("virtual machine ({name})")),
+        hardware.container.as_ref().map(|name| format!("container ({name})")),
+        hardware.iommu.as_ref().map(|state| format!("IOMMU {state}")),
+    ];
     let product = Some(hardware.product.clone()).filter(|product| !product.is_empty());
     let machine: Vec<String> = product.into_iter().chain(within.into_iter().flatten()).collect();
     if !machine.is_empty() {
@@ -56,7 +63,8 @@ fn facts(hardware: &Hardware) -> Vec<(&'static str, String)> {
                 None => kinds.push((name, 1)),
             }
         }
-        let told: Vec<String> = kinds.into_iter().map(|(name, number)| if number == 1 { name } else { format!("{number} × {name}") }).collect();
+        let told: Vec<String> =
+            kinds.into_iter().map(|(name, number)| if number == 1 { name } else { format!("{number} × {name}") }).collect();
         told.join("; ")
     };
     let packages = hardware.packages.iter().map(|package| format!("{}, {} cores", package.model, package.cores)).collect();
@@ -70,7 +78,9 @@ fn facts(hardware: &Hardware) -> Vec<(&'static str, String)> {
         let held = if gpu.throttled.is_empty() { String::new() } else { format!(", held down: {}", gpu.throttled.join(", ")) };
         format!("{}{memory}{link}{held}", gpu.name)
     });
-    for (word, text) in [("CPUs", counted(packages)), ("GPUs", counted(gpus.collect())), ("network", counted(hardware.nics.iter().map(nic).collect()))] {
+    for (word, text) in
+        [("CPUs", counted(packages)), ("GPUs", counted(gpus.collect())), ("network", counted(hardware.nics.iter().map(nic).collect()))]
+    {
         if !text.is_empty() {
             facts.push((word, text));
         }

@@ -13,6 +13,10 @@
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   });
+  // What is folded is printed, too.
+  let folded = [];
+  addEventListener("beforeprint", () => { folded = [...document.querySelectorAll("details:not([open])")]; folded.forEach((part) => { part.open = true; }); });
+  addEventListener("afterprint", () => folded.forEach((part) => { part.open = false; }));
   if (!tables.length || !$("plot")) return;
 
   const METRICS = {
@@ -323,7 +327,7 @@
     svg.append(make("text", { x: 44, y: y(top) + 4, "text-anchor": "end" }, three(top / scale[1])), make("text", { x: 44, y: y(top) + 17, "text-anchor": "end" }, scale[0]), make("text", { x: 44, y: y(0) + 4, "text-anchor": "end" }, "0"));
     const step = Math.ceil(there.length / 5);
     there.forEach(([bytes], number) => {
-      if ((there.length - 1 - number) % step === 0) svg.append(make("text", { x: x(bytes), y: H - 6, "text-anchor": "middle" }, size(bytes)));
+      if ((there.length - 1 - number) % step === 0) svg.append(make("text", { x: x(bytes), y: H - 6, "text-anchor": number === there.length - 1 ? "end" : "middle" }, size(bytes)));
     });
     const line = (all) => all.map(([bytes, value]) => x(bytes).toFixed(1) + "," + y(value).toFixed(1)).join(" ");
     if (other.length > 1) svg.append(make("polyline", { class: "line back", points: line(other) }));

@@ -53,7 +53,11 @@ fn table(out: &mut String, head: &mut dyn Iterator<Item = &str>, rows: &[Vec<Str
     let cells = |tag: &str, cells: &mut dyn Iterator<Item = &str>| {
         cells.fold(String::new(), |line, cell| line + &format!("<{tag}>{}</{tag}>", escape(cell)))
     };
-    let _ = writeln!(out, "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"table\">\n<table>\n<thead><tr>{}</tr></thead>\n<tbody>", cells("th", head));
+    let _ = writeln!(
+        out,
+        "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"table\">\n<table>\n<thead><tr>{}</tr></thead>\n<tbody>",
+        cells("th", head)
+    );
     for row in rows {
         let _ = writeln!(out, "<tr>{}</tr>", cells("td", &mut row.iter().map(String::as_str)));
     }

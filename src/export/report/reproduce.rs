@@ -11,8 +11,12 @@ pub fn reproduce(model: &Model) -> (String, Vec<String>) {
     let world = model.world();
     let mut words = match model.header.engine {
         EngineKind::Mpi => vec!["mpirun".to_owned(), "-n".to_owned(), world.to_string(), "toposcope".to_owned(), "sweep".to_owned()],
-        EngineKind::Threads => ["toposcope", "sweep", "--engine", "threads", "--ranks"].map(str::to_owned).into_iter().chain([world.to_string()]).collect(),
-        EngineKind::Sim => ["toposcope", "sweep", "--engine", "sim", "--fabric"].map(str::to_owned).into_iter().chain([fabric(model)]).collect(),
+        EngineKind::Threads => {
+            ["toposcope", "sweep", "--engine", "threads", "--ranks"].map(str::to_owned).into_iter().chain([world.to_string()]).collect()
+        }
+        EngineKind::Sim => {
+            ["toposcope", "sweep", "--engine", "sim", "--fabric"].map(str::to_owned).into_iter().chain([fabric(model)]).collect()
+        }
     };
     let mut beware = Vec::new();
     let mut add = |name: &str, value: String| words.extend([format!("--{name}"), quoted(&value)]);

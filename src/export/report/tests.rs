@@ -114,22 +114,49 @@ fn the_page_loads_nothing_and_holds_no_markup_from_outside() {
     // Its own two: the numbers and what draws them.
     assert_eq!((rest.matches("<script").count(), rest.matches("</script").count()), (2, 2));
     assert!(rest.contains("\\u003cscript\\u003ealert(1)\\u003c/script\\u003e|*x*[31m"), "{}", &rest[..400]);
-    for foreign in ["src=", "url(", "@import", "<link", "<img", "onload=", "onclick=", "fetch(", "XMLHttpRequest", "WebSocket", "import(", "innerHTML", "eval("] {
+    for foreign in [
+        "src=",
+        "url(",
+        "@import",
+        "<link",
+        "<img",
+        "onload=",
+        "onclick=",
+        "fetch(",
+        "XMLHttpRequest",
+        "WebSocket",
+        "import(",
+        "innerHTML",
+        "eval(",
+    ] {
         assert!(!page.contains(foreign), "{foreign}");
     }
-    assert!(page.matches("href=\"").all(|_| true) && page.split("href=\"").skip(1).all(|rest| rest.starts_with('#')), "links stay on the page");
+    assert!(
+        page.matches("href=\"").all(|_| true) && page.split("href=\"").skip(1).all(|rest| rest.starts_with('#')),
+        "links stay on the page"
+    );
     // The one address is the name of SVG itself, in pictures and in the script that makes some.
     let names = page.matches("http://www.w3.org/2000/svg").count();
     assert_eq!(page.matches("://").count(), names, "no other address");
     assert!(page.contains("default-src 'none'; style-src 'sha256-") && page.contains("script-src 'sha256-") && !page.contains("unsafe"));
-    for tag in ["table", "tr", "td", "th", "dl", "dd", "dt", "section", "article", "p", "h1", "h2", "h3", "div", "details", "noscript", "body", "html"] {
+    for tag in [
+        "table", "tr", "td", "th", "dl", "dd", "dt", "section", "article", "p", "h1", "h2", "h3", "div", "details", "noscript", "body",
+        "html",
+    ] {
         let (open, close) = (
             shown.matches(&format!("<{tag}>")).count() + shown.matches(&format!("<{tag} ")).count(),
             shown.matches(&format!("</{tag}>")).count() + usize::from(matches!(tag, "body" | "html")),
         );
         assert_eq!(open, close, "{tag}");
     }
-    for words in ["1 problem.", "46 %", "3→0 5.0 of 10.9 GB/s", "a link trained down: Gen5 x8 of x16", "against it: its own copies are fast", "it rests"] {
+    for words in [
+        "1 problem.",
+        "46 %",
+        "3→0 5.0 of 10.9 GB/s",
+        "a link trained down: Gen5 x8 of x16",
+        "against it: its own copies are fast",
+        "it rests",
+    ] {
         assert!(shown.contains(words), "{words}");
     }
 }
@@ -157,7 +184,14 @@ fn the_ticket_is_short_and_means_nothing_but_itself() {
     let seen = measured(4);
     let page = ticket::ticket(&model(&seen), &seen, &diagnosis());
     assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;\\|\\*x\\*\\[31m") && !page.contains("<script"), "{page}");
-    let order = ["1 problem.", "## Findings", "1. **▲ problem: rank 3 of", "## Bandwidth, GB/s at 256 MiB", "## Settings", "## How to measure it again"];
+    let order = [
+        "1 problem.",
+        "## Findings",
+        "1. **▲ problem: rank 3 of",
+        "## Bandwidth, GB/s at 256 MiB",
+        "## Settings",
+        "## How to measure it again",
+    ];
     let places: Vec<usize> = order.iter().map(|part| page.find(part).unwrap_or_else(|| panic!("{part}: {page}"))).collect();
     assert!(places.is_sorted(), "{places:?}");
     let row = |from: &str| page.lines().find(|line| line.starts_with(from)).unwrap().to_owned();

@@ -53,7 +53,8 @@ pub fn ticket(model: &Model, measured: &Measured, diagnosis: &Diagnosis) -> Stri
     out.push('\n');
     out.push_str(&markdown(&matrix(measured)));
     out.push_str("## Settings\n\n");
-    let short = |text: String| if text.chars().count() > LETTERS { text.chars().take(LETTERS).chain(" …".chars()).collect() } else { text };
+    let short =
+        |text: String| if text.chars().count() > LETTERS { text.chars().take(LETTERS).chain(" …".chars()).collect() } else { text };
     let about = about(model, measured).into_iter().map(|(word, told)| (word, short(told))).collect();
     out.push_str(&markdown(&[Block::Items(about)]));
     out.push_str("## How to measure it again\n\n");

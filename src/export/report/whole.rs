@@ -18,16 +18,19 @@ use crate::units::{format_gbps, format_seconds, format_size};
 pub const STYLE: &str = include_str!("page.css");
 pub const SCRIPT: &str = include_str!("page.js");
 /// SHA-256, as a Content-Security-Policy names it.
-pub const STYLE_HASH: &str = "sha256-E+JVLBf0FLmAEXp1CspTTzc7d4BtFy9DnJJeG50cogw=";
-pub const SCRIPT_HASH: &str = "sha256-YGWi6XYhodAIK/n8908k7s28+lQoHxEvDotlZ9HX8qk=";
+pub const STYLE_HASH: &str = "sha256-VD2yiC56NKD6WekMHSKUuXezfp6kJLcdi2t5PeCYgG8=";
+pub const SCRIPT_HASH: &str = "sha256-KtLNwvWIFkYmxppparn9+39x+BpxANxc/4TRS3SCe4g=";
 /// Pairs of a finding that lead to the matrix.
 const SHOWN: usize = 8;
+/// Ranks up to which fits have intervals here: a million pairs would take minutes.
+const CONFIDENT: usize = 256;
 /// Fits of classes that the page tells; all are among its numbers.
 const FITS: usize = 64;
 
 /// All of it.
 pub fn whole(model: &Model, measured: &Measured, diagnosis: &Diagnosis) -> String {
-    let fits = crate::session::fits(model, Some(&Confidence::new(0.95)));
+    let confidence = Confidence::new(0.95);
+    let fits = crate::session::fits(model, Some(&confidence).filter(|_| model.world() <= CONFIDENT));
     let (numbers, left_out) = numbers::numbers(model, measured, diagnosis, &fits);
     let title = escape(&numbers::title(model));
     let mut out = format!(
@@ -141,6 +144,7 @@ const MATRIX: &str = "<div class=\"scripted\" hidden>
 <span class=\"zoom\"><button type=\"button\" id=\"closer\" aria-label=\"closer\">+</button> <button type=\"button\" id=\"wider\" \
 aria-label=\"wider\">−</button> <button type=\"button\" id=\"all\">all</button></span>
 </div>
+<p id=\"cell\" aria-live=\"polite\"></p>
 <div class=\"sight\">
 <div class=\"plot\">
 <canvas id=\"plot\" tabindex=\"0\" role=\"application\" aria-label=\"matrix of all pairs: the row sends, the column receives; arrow keys move \
@@ -151,7 +155,6 @@ to another pair\" aria-describedby=\"cell\"></canvas>
 next pair of a finding.</p>
 </div>
 <div class=\"pair\">
-<p id=\"cell\" aria-live=\"polite\"></p>
 <div id=\"curve\"></div>
 <div id=\"pair\" class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"the pair at every size\"></div>
 </div>
@@ -180,8 +183,10 @@ fn told_fits(fits: &Fits, measured: &Measured) -> String {
         for (name, picture) in curves {
             let _ = writeln!(out, "<figure>\n{picture}<figcaption>{}</figcaption>\n</figure>", escape(&name));
         }
-        out.push_str("</div>\n<p class=\"hint\">Time of a message over its size, both logarithmic: medians of all pairs (dots), from the \
-                      fastest to the slowest pair (band), and what was fitted (line).</p>\n");
+        out.push_str(
+            "</div>\n<p class=\"hint\">Time of a message over its size, both logarithmic: medians of all pairs (dots), from the \
+                      fastest to the slowest pair (band), and what was fitted (line).</p>\n",
+        );
     }
     out
 }
@@ -194,7 +199,10 @@ fn row(fit: &Fit) -> Vec<String> {
         _ => fit.kind.name().to_owned(),
     };
     let none = || "–".to_owned();
-    let interval = fit.intervals.as_ref().map_or_else(none, |both| format!("{}–{}", format_gbps(both.bandwidth.low), format_gbps(both.bandwidth.high)));
+    let interval = fit
+        .intervals
+        .as_ref()
+        .map_or_else(none, |both| format!("{}–{}", format_gbps(both.bandwidth.low), format_gbps(both.bandwidth.high)));
     let breaks: Vec<String> = fit.breakpoints().map(format_size).collect();
     let spread = fit.spread.as_ref().map_or_else(none, |spread| {
         format!("{} of {}: {} to {}", format_gbps(spread.median), spread.count, format_gbps(spread.min), format_gbps(spread.max))
@@ -221,9 +229,10 @@ fn settings(model: &Model, measured: &Measured) -> String {
 }
 
 fn saved(left_out: &[String]) -> String {
-    let mut out = "<p>All numbers that this page draws are in it, as JSON. <button type=\"button\" id=\"save\" class=\"scripted\" hidden>Save \
+    let mut out =
+        "<p>All numbers that this page draws are in it, as JSON. <button type=\"button\" id=\"save\" class=\"scripted\" hidden>Save \
                    the numbers</button></p>\n"
-        .to_owned();
+            .to_owned();
     if left_out.is_empty() {
         out.push_str(&html(&[Block::Text("Nothing that was measured is left out.".to_owned())]));
     } else {
