@@ -19,7 +19,7 @@ pub const STYLE: &str = include_str!("page.css");
 pub const SCRIPT: &str = include_str!("page.js");
 /// SHA-256, as a Content-Security-Policy names it.
 pub const STYLE_HASH: &str = "sha256-VD2yiC56NKD6WekMHSKUuXezfp6kJLcdi2t5PeCYgG8=";
-pub const SCRIPT_HASH: &str = "sha256-KtLNwvWIFkYmxppparn9+39x+BpxANxc/4TRS3SCe4g=";
+pub const SCRIPT_HASH: &str = "sha256-cJzhfgPW3ZGOU/2r6rpsJ19Htr6rDsN41xjuH4LwTFw=";
 /// Pairs of a finding that lead to the matrix.
 const SHOWN: usize = 8;
 /// Ranks up to which fits have intervals here: a million pairs would take minutes.
