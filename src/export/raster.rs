@@ -10,7 +10,7 @@ use ab_glyph::{Font, FontRef, Glyph as Letter, PxScale, point};
 use super::svg::{CELL, Canvas, FONT, Glyph, block, box_lines};
 use crate::ramp::Rgb;
 
-/// Parts of DejaVu Sans Mono; see `font/LICENSE`.
+/// Parts of `DejaVu Sans Mono`; see `font/LICENSE`.
 const MONO: &[u8] = include_bytes!("font/mono.ttf");
 const MONO_BOLD: &[u8] = include_bytes!("font/mono-bold.ttf");
 /// Pixels of a unit: two, so that small letters are sharp, or one where the picture would be too large for that.
@@ -75,9 +75,9 @@ impl Pixels {
         if share <= 0.0 || x >= self.width || y >= self.height {
             return;
         }
-        let Rgb(r, g, b) = self.at(x, y).blend(color, share.min(1.0));
+        let Rgb(red, green, blue) = self.at(x, y).blend(color, share.min(1.0));
         let at = 3 * (y * self.width + x);
-        self.bytes[at..at + 3].copy_from_slice(&[r, g, b]);
+        self.bytes[at..at + 3].copy_from_slice(&[red, green, blue]);
     }
 
     /// A rectangle in units.
@@ -154,7 +154,7 @@ impl Pixels {
         let middle = (middle_x, middle_y);
         let mut path: Vec<[(f64, f64); 2]> = Vec::new();
         match ends[..] {
-            [from, to] if from.0 != to.0 && from.1 != to.1 => {
+            [from, to] if (ways[0] || ways[1]) && (ways[2] || ways[3]) => {
                 let along = |t: f64| {
                     let of = |a: f64, b: f64, c: f64| (1.0 - t).powi(2) * a + 2.0 * t * (1.0 - t) * b + t * t * c;
                     (of(from.0, middle.0, to.0), of(from.1, middle.1, to.1))

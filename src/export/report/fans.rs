@@ -14,10 +14,12 @@ const FANS: usize = 128;
 pub fn fans(fits: &Fits, measured: &Measured) -> (Vec<Block>, Vec<Block>) {
     let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
     fits.fans.iter().for_each(|fan| *counts.entry(fan.bytes).or_default() += 1);
-    let Some((&bytes, _)) = counts.iter().max_by_key(|&(&bytes, &count)| (count, bytes)) else { return Default::default() };
+    let Some((&bytes, _)) = counts.iter().max_by_key(|&(&bytes, &count)| (count, bytes)) else { return (Vec::new(), Vec::new()) };
     let own: Vec<&FanRate> = fits.fans.iter().filter(|fan| fan.bytes == bytes && fan.aggregate.is_finite()).collect();
     let mut widths: BTreeMap<(bool, usize), Vec<&FanRate>> = BTreeMap::new();
-    own.iter().for_each(|fan| widths.entry((fan.fan == Fan::Out, fan.peers.len())).or_default().push(fan));
+    for fan in &own {
+        widths.entry((fan.fan == Fan::Out, fan.peers.len())).or_default().push(fan);
+    }
     let over = widths.into_iter().filter_map(|((out, width), fans)| {
         let by = |a: &&&FanRate, b: &&&FanRate| a.aggregate.total_cmp(&b.aggregate);
         let (least, most) = (fans.iter().min_by(by)?, fans.iter().max_by(by)?);

@@ -15,10 +15,13 @@ const NAMED: usize = 8;
 /// Notes of a host that are told at most.
 const NOTES: usize = 12;
 
+/// A word and what it says each.
+type Facts = Vec<(&'static str, String)>;
+
 /// Hosts and their hardware; `None` of both where nobody told.
 pub fn hosts(topology: &Topology) -> Vec<Block> {
     let mut blocks = Vec::new();
-    let mut alike: Vec<(Vec<(&'static str, String)>, Vec<&str>)> = Vec::new();
+    let mut alike: Vec<(Facts, Vec<&str>)> = Vec::new();
     for host in topology.hosts() {
         let told = topology.hardware_of(host).map(facts).unwrap_or_default();
         match alike.iter_mut().find(|(facts, _)| *facts == told) {
@@ -40,7 +43,7 @@ pub fn hosts(topology: &Topology) -> Vec<Block> {
     blocks
 }
 
-fn facts(hardware: &Hardware) -> Vec<(&'static str, String)> {
+fn facts(hardware: &Hardware) -> Facts {
     let mut facts = Vec::new();
     let within = [
         hardware.hypervisor.as_ref().map(|name| format!("virtual machine ({name})")),

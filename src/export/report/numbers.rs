@@ -3,6 +3,8 @@
 //! Bounded: a table holds what was measured of every pair in one pattern at one size, and so many tables are in it as a page can
 //! hold. What was left out is said in words.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
@@ -44,8 +46,11 @@ pub struct Table {
     /// one letter a pair: `.` good, `-` not measured, `w` waived, `t` timeout, `c` corrupt
     pub state: String,
     /// by metric: the values between which its colours are spread, and how
-    pub domains: std::collections::BTreeMap<&'static str, (f64, f64, &'static str)>,
+    pub domains: Domains,
 }
+
+/// Least and most of each metric, and how colours are spread between them.
+type Domains = BTreeMap<&'static str, (f64, f64, &'static str)>;
 
 /// All of it.
 #[derive(Debug, Clone, Serialize)]
@@ -76,9 +81,8 @@ fn short(value: f64, exact: bool) -> f64 {
 
 fn letter(size: Option<&SizeCell>) -> char {
     match size.map(|size| (size.status, size.count)) {
-        None => '-',
-        Some((Status::Ok, 1..)) => '.',
-        Some((Status::Ok, 0)) => '-',
+        None | Some((Status::Ok, 0)) => '-',
+        Some((Status::Ok, _)) => '.',
         Some((Status::Waived, _)) => 'w',
         Some((Status::Timeout, _)) => 't',
         Some((Status::Corrupt, _)) => 'c',
@@ -103,6 +107,9 @@ pub fn numbers(model: &Model, measured: &Measured, diagnosis: &Diagnosis, fits: 
     };
     if !exact {
         left_out.push("digits after the fifth".to_owned());
+    }
+    if fits.classes.iter().any(|fit| fit.intervals.is_none()) && world > EXACT {
+        left_out.push("intervals of fits (toposcope export SESSION --format fits)".to_owned());
     }
     let single = if exact { fits.single.len() } else { 0 };
     if single < fits.single.len() {
@@ -254,15 +261,8 @@ fn tables(model: &Model, measured: &Measured, exact: bool, left_out: &mut Vec<St
 
 fn table(model: &Model, pattern: Pattern, bytes: u64, exact: bool) -> Table {
     let world = model.world();
-    let mut table = Table {
-        pattern: pattern.name(),
-        bytes,
-        us: Vec::new(),
-        spread: Vec::new(),
-        n: Vec::new(),
-        state: String::new(),
-        domains: Default::default(),
-    };
+    let (us, spread, n, state) = (Vec::new(), Vec::new(), Vec::new(), String::new());
+    let mut table = Table { pattern: pattern.name(), bytes, us, spread, n, state, domains: Domains::new() };
     for from in 0..world {
         for to in 0..world {
             let own = if from == to && pattern == Pattern::Peer { Pattern::Local } else { pattern };
@@ -280,11 +280,7 @@ fn table(model: &Model, pattern: Pattern, bytes: u64, exact: bool) -> Table {
 }
 
 /// Between which values a metric's colours are spread, as on the screen.
-fn domains(
-    own: &Table,
-    both: Option<(&Table, &Table)>,
-    measured: &Measured,
-) -> std::collections::BTreeMap<&'static str, (f64, f64, &'static str)> {
+fn domains(own: &Table, both: Option<(&Table, &Table)>, measured: &Measured) -> Domains {
     let world = measured.world();
     let rate = |table: &Table, at: usize| {
         if table.state.as_bytes().get(at) == Some(&b'.') { table.bytes as f64 / table.us[at] * 1e6 } else { f64::NAN }
@@ -305,7 +301,7 @@ fn domains(
             Metric::Change => f64::NAN,
         }
     };
-    let mut all = std::collections::BTreeMap::new();
+    let mut all = Domains::new();
     for metric in Metric::ALL {
         let mut values: Vec<f64> = pairs().map(|(from, to)| value(metric, from, to)).filter(|&value| metric.accepts(value)).collect();
         if let Some(domain) = Domain::robust(metric, &mut values) {

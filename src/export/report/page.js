@@ -13,6 +13,10 @@
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   });
+  // What is folded is printed, too.
+  let folded = [];
+  addEventListener("beforeprint", () => { folded = [...document.querySelectorAll("details:not([open])")]; folded.forEach((part) => { part.open = true; }); });
+  addEventListener("afterprint", () => folded.forEach((part) => { part.open = false; }));
   if (!tables.length || !$("plot")) return;
 
   const METRICS = {
@@ -44,7 +48,7 @@
 
   const choice = { metric: "bandwidth", pattern: tables[0].pattern, bytes: data.bytes };
   if (!table(choice.pattern, choice.bytes)) choice.bytes = tables[0].bytes;
-  let own = table(choice.pattern, choice.bytes), domain, values, unit;
+  let own = table(choice.pattern, choice.bytes), domain, values, unit, beyond = [false, false];
   let cursor = data.marks.length ? [data.marks[0][1], data.marks[0][2]] : world > 1 ? [0, 1] : [0, 0];
   let sight = { row: 0, column: 0, span: world };
   let visited = 0;
@@ -111,6 +115,13 @@
     unit = choice.metric === "time" ? domain[1] < 1e-6 ? ["ns", 1e-9] : domain[1] < 1e-2 ? ["µs", 1e-6] : domain[1] < 10 ? ["ms", 1e-3] : ["s", 1]
       : domain[1] < 1e9 ? ["MB/s", 1e6] : ["GB/s", 1e9];
     values = Float64Array.from({ length: world * world }, (_, at) => number(at));
+    // Beyond its ends a colour means that and more.
+    beyond = [false, false];
+    for (let at = 0; at < values.length; at++) {
+      if (Math.floor(at / world) === at % world) continue;
+      if (values[at] < domain[0] - Math.abs(domain[0]) * 1e-6) beyond[0] = true;
+      if (values[at] > domain[1] + Math.abs(domain[1]) * 1e-6) beyond[1] = true;
+    }
     fill($("pattern"), patterns.map((name) => [name, name === "peer" ? "one way, alone" : "both ways at once"]), choice.pattern);
     fill($("size"), sizes.map((bytes) => [bytes, size(bytes)]), choice.bytes);
     fill($("metric"), metrics.map((metric) => [metric, METRICS[metric].name]), choice.metric);
@@ -239,7 +250,7 @@
     all.forEach((hex, at) => { c.fillStyle = hex; c.fillRect(at, 0, 1, 1); });
     const words = choice.metric === "bandwidth" || choice.metric === "time" ? " " + unit[0] : choice.metric === "spread" ? " %" : "";
     const say = (text, name) => { const part = document.createElement("span"); part.textContent = text; part.className = name; return part; };
-    const parts = [say(told(domain[0]) + words, "first")];
+    const parts = [say((beyond[0] ? "≤ " : "") + told(domain[0]) + words, "first")];
     for (const letter of ["-", "w", "t", "c"]) {
       if (!own.state.includes(letter) || letter === "-" && !pairsMissing()) continue;
       const part = say("", "state"), swatch = document.createElement("canvas");
@@ -255,7 +266,7 @@
       part.append(swatch, states[letter].name);
       parts.push(part);
     }
-    parts.push(say(told(domain[1]) + words, "last"));
+    parts.push(say((beyond[1] ? "≥ " : "") + told(domain[1]) + words, "last"));
     $("legend").replaceChildren(...parts);
   }
   const pairsMissing = () => { for (let at = 0; at < values.length; at++) if (own.state[at] === "-" && Math.floor(at / world) !== at % world) return true; return false; };
@@ -267,8 +278,9 @@
     const gbps = (value) => value < 1e9 && unit[0] === "MB/s" ? three(value / 1e6) + " MB/s" : three(value / 1e9) + " GB/s";
     const what = own.state[at] === "." ? gbps(rate(own, at)) + " (" + time(own.us[at]) + " a message)" : states[own.state[at]].name;
     parts.push("rank " + from + " (" + host(from) + ") → rank " + to + " (" + host(to) + "): " + what);
-    if (own.spread[at] != null && good(own, at)) parts.push("± " + own.spread[at].toFixed(1) + " % over " + own.n[at] + " repeats");
-    else if (good(own, at)) parts.push(own.n[at] + " repeats");
+    const repeats = own.n[at] + (own.n[at] === 1 ? " repeat" : " repeats");
+    if (own.spread[at] != null && good(own, at)) parts.push("± " + own.spread[at].toFixed(1) + " % over " + repeats);
+    else if (good(own, at)) parts.push(repeats);
     if (from !== to) {
       if (good(own, back)) parts.push("back " + gbps(rate(own, back)));
       const both = table("duplex", own.bytes), alone = table("peer", own.bytes);
@@ -323,7 +335,7 @@
     svg.append(make("text", { x: 44, y: y(top) + 4, "text-anchor": "end" }, three(top / scale[1])), make("text", { x: 44, y: y(top) + 17, "text-anchor": "end" }, scale[0]), make("text", { x: 44, y: y(0) + 4, "text-anchor": "end" }, "0"));
     const step = Math.ceil(there.length / 5);
     there.forEach(([bytes], number) => {
-      if ((there.length - 1 - number) % step === 0) svg.append(make("text", { x: x(bytes), y: H - 6, "text-anchor": "middle" }, size(bytes)));
+      if ((there.length - 1 - number) % step === 0) svg.append(make("text", { x: x(bytes), y: H - 6, "text-anchor": number === there.length - 1 ? "end" : "middle" }, size(bytes)));
     });
     const line = (all) => all.map(([bytes, value]) => x(bytes).toFixed(1) + "," + y(value).toFixed(1)).join(" ");
     if (other.length > 1) svg.append(make("polyline", { class: "line back", points: line(other) }));

@@ -125,7 +125,7 @@ fn matrix(measured: &Measured) -> Vec<Block> {
         Block::Table { head: vec!["pair", "path", "rate", "usual there", "share", "smallest message"], rows },
     ];
     if failed > 0 {
-        blocks.push(Block::Text(format!("{failed} pairs timed out or brought wrong bytes.")));
+        blocks.push(Block::Text(format!("Pairs that timed out or brought wrong bytes: {failed}.")));
     }
     blocks
 }

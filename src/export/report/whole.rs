@@ -18,16 +18,19 @@ use crate::units::{format_gbps, format_seconds, format_size};
 pub const STYLE: &str = include_str!("page.css");
 pub const SCRIPT: &str = include_str!("page.js");
 /// SHA-256, as a Content-Security-Policy names it.
-pub const STYLE_HASH: &str = "sha256-E+JVLBf0FLmAEXp1CspTTzc7d4BtFy9DnJJeG50cogw=";
-pub const SCRIPT_HASH: &str = "sha256-YGWi6XYhodAIK/n8908k7s28+lQoHxEvDotlZ9HX8qk=";
+pub const STYLE_HASH: &str = "sha256-VD2yiC56NKD6WekMHSKUuXezfp6kJLcdi2t5PeCYgG8=";
+pub const SCRIPT_HASH: &str = "sha256-cJzhfgPW3ZGOU/2r6rpsJ19Htr6rDsN41xjuH4LwTFw=";
 /// Pairs of a finding that lead to the matrix.
 const SHOWN: usize = 8;
+/// Ranks up to which fits have intervals here: a million pairs would take minutes.
+const CONFIDENT: usize = 256;
 /// Fits of classes that the page tells; all are among its numbers.
 const FITS: usize = 64;
 
 /// All of it.
 pub fn whole(model: &Model, measured: &Measured, diagnosis: &Diagnosis) -> String {
-    let fits = crate::session::fits(model, Some(&Confidence::new(0.95)));
+    let confidence = Confidence::new(0.95);
+    let fits = crate::session::fits(model, Some(&confidence).filter(|_| model.world() <= CONFIDENT));
     let (numbers, left_out) = numbers::numbers(model, measured, diagnosis, &fits);
     let title = escape(&numbers::title(model));
     let mut out = format!(
@@ -141,6 +144,7 @@ const MATRIX: &str = "<div class=\"scripted\" hidden>
 <span class=\"zoom\"><button type=\"button\" id=\"closer\" aria-label=\"closer\">+</button> <button type=\"button\" id=\"wider\" \
 aria-label=\"wider\">−</button> <button type=\"button\" id=\"all\">all</button></span>
 </div>
+<p id=\"cell\" aria-live=\"polite\"></p>
 <div class=\"sight\">
 <div class=\"plot\">
 <canvas id=\"plot\" tabindex=\"0\" role=\"application\" aria-label=\"matrix of all pairs: the row sends, the column receives; arrow keys move \
@@ -151,7 +155,6 @@ to another pair\" aria-describedby=\"cell\"></canvas>
 next pair of a finding.</p>
 </div>
 <div class=\"pair\">
-<p id=\"cell\" aria-live=\"polite\"></p>
 <div id=\"curve\"></div>
 <div id=\"pair\" class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"the pair at every size\"></div>
 </div>

@@ -53,6 +53,8 @@ impl Term {
         let mut shell = CommandBuilder::new("/bin/sh");
         shell.args(["-c", SHELL, "sh"]);
         shell.args(command);
+        // What it writes goes with the place.
+        shell.cwd(place.folder());
         for name in ["NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "COLORTERM", "TOPOSCOPE_SCREEN"] {
             shell.env_remove(name);
         }
