@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::config::Config;
 use crate::sample::Memory;
 
 /// Interactive topology exploration and link calibration for MPI jobs.
@@ -14,6 +15,9 @@ pub struct Cli {
     pub global: Global,
     #[command(flatten)]
     pub sweep: SweepArgs,
+    /// Write every setting with its default and what it means, as a `config.toml` to start from
+    #[arg(long)]
+    pub print_config: bool,
     #[command(subcommand)]
     pub command: Option<Commands>,
 }
@@ -31,13 +35,16 @@ pub struct Global {
     /// Theme of the screen; see `toposcope themes`
     #[arg(long, global = true, value_name = "NAME")]
     pub theme: Option<String>,
-    /// Colours of the screen
-    #[arg(long, global = true, value_enum, default_value = "auto")]
-    pub color: Color,
+    /// Colours of the screen (default: auto, what the terminal can show)
+    #[arg(long, global = true, value_enum)]
+    pub color: Option<Color>,
     /// Efficiencies of links, which expected rates are made with: lines such as pcie = 0.86 (default:
     /// `$XDG_CONFIG_HOME/toposcope/efficiency.toml` over the shipped table; see `toposcope doctor`)
     #[arg(long, global = true, value_name = "FILE")]
     pub efficiency: Option<PathBuf>,
+    /// this person's own settings
+    #[arg(skip)]
+    pub config: Config,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -203,9 +210,11 @@ pub enum Commands {
         /// Socket of the job (default: the only one of yours on this host)
         socket: Option<PathBuf>,
     },
-    /// Open a recorded session, with the time slider
+    /// Open a recorded session, with the time slider; without one, choose among yours
     Open {
-        session: PathBuf,
+        /// Folder of a session, or its name (see `toposcope sessions`)
+        #[arg(value_name = "NAME|DIR")]
+        session: Option<PathBuf>,
         /// Another session or calibration: the screen shows what changed since
         #[arg(long, value_name = "SESSION|CAL")]
         against: Option<PathBuf>,
@@ -311,6 +320,9 @@ pub enum Commands {
     Replay(super::replay::ReplayArgs),
     /// List the benchmark scenarios, or run them on the ranks: pairs, fans, rings, weight syncs, incast, in tables by method
     Scenarios(super::scenarios::ScenariosArgs),
+    /// List your recorded sessions, or rename, note, delete or compare them. A name that it lists, or `last`, stands for the session
+    /// wherever a command reads one
+    Sessions(super::sessions::SessionsArgs),
     /// List the fabrics that come with the program, or print one to start a file of your own from
     Fabrics { name: Option<String> },
     /// What this build and this machine can do, and how to get what is absent

@@ -139,7 +139,8 @@ fn picture(global: &super::args::Global, model: &Model, wanted: &Wanted) -> Resu
 
 /// Open a recorded session on this terminal.
 #[cfg(feature = "tui")]
-pub(super) fn open(global: &super::args::Global, session: &Path, against: Option<&Path>, plans: &[PathBuf]) -> Result<u8> {
+pub(super) fn open(global: &super::args::Global, session: Option<&Path>, against: Option<&Path>, plans: &[PathBuf]) -> Result<u8> {
+    let Some(session) = session else { bail!("name a session: toposcope sessions lists them") };
     use crate::tui::{Drained, Feed, Mode};
 
     struct Replay {
@@ -189,6 +190,6 @@ pub(super) fn open(global: &super::args::Global, session: &Path, against: Option
 }
 
 #[cfg(not(feature = "tui"))]
-pub(super) fn open(_: &super::args::Global, _: &Path, _: Option<&Path>, _: &[PathBuf]) -> Result<u8> {
+pub(super) fn open(_: &super::args::Global, _: Option<&Path>, _: Option<&Path>, _: &[PathBuf]) -> Result<u8> {
     bail!("this program was built without the screen (feature tui)")
 }

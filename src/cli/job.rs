@@ -44,11 +44,11 @@ fn words(global: &Global, sweep: &SweepArgs) -> Vec<String> {
     };
     let path = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
     let color = match global.color {
-        Color::Auto => None,
-        Color::Truecolor => Some("truecolor"),
-        Color::Ansi256 => Some("256"),
-        Color::Ansi16 => Some("16"),
-        Color::None => Some("none"),
+        None | Some(Color::Auto) => None,
+        Some(Color::Truecolor) => Some("truecolor"),
+        Some(Color::Ansi256) => Some("256"),
+        Some(Color::Ansi16) => Some("16"),
+        Some(Color::None) => Some("none"),
     };
     let buffers = match sweep.buffers {
         Some(BuffersArg::Rotate) => Some("rotate"),

@@ -12,7 +12,7 @@ use crate::measure::Gate;
 use crate::ramp::Level;
 use crate::sample::MoverKind;
 use crate::sweep::SweepSettings;
-use crate::tui::{Feed, Look, Setup, Tty};
+use crate::tui::{self, Feed, Look, Setup, Tab, Tty};
 
 /// Theme when nobody names one.
 const THEME: &str = "dark";
@@ -49,7 +49,7 @@ pub(super) fn keys() -> Result<Option<String>> {
 /// Theme and keys for a picture, or to tell about them.
 pub(super) fn look(global: &Global, fallback: Level) -> Result<Look> {
     let theme = global.theme.as_deref().unwrap_or(THEME);
-    let (look, warnings) = Look::new(theme, themes(), level(global.color).unwrap_or(fallback), keys()?.as_deref())?;
+    let (look, warnings) = Look::new(theme, themes(), global.color.and_then(level).unwrap_or(fallback), keys()?.as_deref())?;
     for warning in warnings {
         tell(&format!("theme: {warning}"));
     }
@@ -76,12 +76,17 @@ pub(super) fn setup(
         gate,
         theme: global.theme.clone().unwrap_or_else(|| THEME.to_owned()),
         themes: themes(),
-        color: level(global.color),
+        color: global.color.and_then(level),
         keys: keys()?,
         settings,
         movers,
         efficiency: super::efficiency::table(global)?,
         against: None,
-        start_tab: None,
+        start_tab: global
+            .config
+            .word("first_tab")
+            .and_then(|name| Tab::ALL.into_iter().find(|tab| tab.title().eq_ignore_ascii_case(&name))),
+        mouse: !matches!(global.config.value("mouse"), Some(config::Value::Switch(false))),
+        frames: global.config.word("frames_per_second").and_then(|word| word.parse().ok()).unwrap_or(tui::FRAMES),
     })
 }

@@ -223,8 +223,10 @@ pub(super) mod screen {
         keys::events(screen.handle(), sender)?;
         let handle = screen.handle();
         let tty = tui::Tty { output: Box::new(screen.writer()), size: Box::new(move || handle.size()), input };
-        let start_tab = against.is_some().then_some(tui::Tab::Findings);
-        let setup = look::setup(global, feed, tty, None, settings, movers).map(|setup| tui::Setup { against, start_tab, ..setup });
+        let setup = look::setup(global, feed, tty, None, settings, movers).map(|setup| {
+            let start_tab = if against.is_some() { Some(tui::Tab::Findings) } else { setup.start_tab };
+            tui::Setup { against, start_tab, ..setup }
+        });
         let ended = setup.and_then(|setup| Ok(tui::run(setup, header)?));
         screen.restore();
         guard.dismiss();

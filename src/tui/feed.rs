@@ -81,6 +81,10 @@ pub struct Setup {
     pub against: Option<Model>,
     /// tab to open with; `None` for the one that fits
     pub start_tab: Option<Tab>,
+    /// the mouse is the screen's from the beginning
+    pub mouse: bool,
+    /// frames a second, at most
+    pub frames: u32,
 }
 
 /// How a run of the screen ended.

@@ -39,7 +39,7 @@ pub use draw::SMALLEST;
 pub use feed::{Drained, Ended, Feed, Mode, Setup, Tty, TuiError};
 pub use level::level;
 pub use look::Look;
-pub use run::run;
+pub use run::{FRAMES, run};
 pub use state::{Tab, Ui};
 pub use update::Effect;
 

@@ -17,8 +17,8 @@ use super::update::Effect;
 use crate::measure::Gate;
 use crate::session::{Command, Header, Model};
 
-/// Shortest time between two frames.
-const FRAME: Duration = Duration::from_millis(50);
+/// Frames a second at most, when nobody says otherwise.
+pub const FRAMES: u32 = 20;
 /// Shortest time between two frames while a probe runs.
 const FRAME_MEASURING: Duration = Duration::from_millis(200);
 /// How often a session in which nothing goes on is asked for news.
@@ -32,17 +32,22 @@ const PATIENCE_KNOWN: Duration = Duration::from_millis(100);
 
 /// Show a session until the person leaves or its events end.
 pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
-    let Setup { mut feed, tty, gate, theme, themes, color, keys, settings, movers, efficiency, against, start_tab } = setup;
+    let Setup { mut feed, tty, gate, theme, themes, color, keys, settings, movers, efficiency, against, start_tab, mouse, frames } = setup;
     let (look, warnings) = Look::new(&theme, themes, super::level(color), keys.as_deref())?;
     // A live session is there to be measured, a recorded one to be looked at.
     let first = if feed.mode() == Mode::Recorded { Tab::Matrix } else { Tab::Sweep };
-    let ui = Ui::new(start_tab.unwrap_or(first), &settings, movers);
+    let mut ui = Ui::new(start_tab.unwrap_or(first), &settings, movers);
+    ui.mouse_released = !mouse;
+    let shortest = Duration::from_secs(1) / frames.clamp(1, 60);
     let mut app = App::new(Model::new(header), ui, look, feed.mode(), &efficiency);
     app.warn(&warnings);
     if let Some(other) = against {
         app.compare_with(other);
     }
     let mut screen = Screen { output: Output::new(tty.output), spare: Buffer::empty(Rect::ZERO), area: Rect::ZERO, changed: true };
+    if !mouse {
+        screen.output.mouse(false)?;
+    }
     let mut untouched = start_tab.is_none();
     screen.resize((tty.size)());
     let (mut asked, mut drawn, mut sized): (Option<Instant>, Option<Instant>, Instant) = (None, None, Instant::now());
@@ -56,9 +61,9 @@ pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
         }
         let measuring = gate.as_ref().is_some_and(|gate| gate.measuring());
         let (between_frames, between_news) = match (measuring, app.lively()) {
-            (true, _) => (FRAME_MEASURING, FRAME_MEASURING),
-            (false, true) => (FRAME, FRAME),
-            (false, false) => (FRAME, IDLE),
+            (true, _) => (FRAME_MEASURING.max(shortest), FRAME_MEASURING.max(shortest)),
+            (false, true) => (shortest, shortest),
+            (false, false) => (shortest, IDLE.max(shortest)),
         };
         // A key in an idle session is answered at once: no frame was drawn lately.
         let frame_due = drawn.filter(|_| screen.changed).map(|drawn| drawn + between_frames);
@@ -82,7 +87,7 @@ pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
             }
             continue;
         }
-        let wait = due.map_or(FRAME, |due| due.saturating_duration_since(now)).max(Duration::from_millis(1));
+        let wait = due.map_or(shortest, |due| due.saturating_duration_since(now)).max(Duration::from_millis(1));
         let first = match tty.input.recv_timeout(wait) {
             Ok(input) => input,
             Err(RecvTimeoutError::Timeout) => continue,

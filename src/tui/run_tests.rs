@@ -9,7 +9,7 @@ use std::time::Duration;
 use crossterm::event::{Event as Input, KeyEvent};
 
 use super::fixture::{header, three};
-use super::{Drained, Ended, Feed, Mode, Setup, Tty, run};
+use super::{Drained, Ended, FRAMES, Feed, Mode, Setup, Tty, run};
 use crate::measure::Gate;
 use crate::ramp::Level;
 use crate::sample::MoverKind;
@@ -105,6 +105,8 @@ fn set(mode: Mode, gate: Option<Arc<Gate>>) -> Stage {
         movers: vec![MoverKind::Memcpy],
         against: None,
         start_tab: None,
+        mouse: true,
+        frames: FRAMES,
     };
     let running = std::thread::spawn(move || run(setup, header("stage", &["a", "a", "b"])));
     Stage { seen, input, records, ended, running }
