@@ -24,8 +24,16 @@ pub struct Cli {
 
 const AFTER: &str = "\
 Without a command the screen opens: on this machine with threads as ranks, or, under `mpirun -n N toposcope`, with the
-job's processes. Exit codes: 0 fine, 1 something was not measured as asked, was found or has changed, 2 wrong input or
-environment.";
+job's processes.
+
+Exit codes:
+  0  fine: done as asked
+  1  something was found or has changed (diagnose, diff, sessions compare), was not measured as asked (sweep, scenarios: timed
+     out, waived, lost ranks), a check failed (replay --execute), or the person said no (sessions delete)
+  2  wrong input or environment: an option, a file, a setting, a missing library; nothing was measured
+
+Settings: an option goes before the environment (TOPOSCOPE_THEME, TOPOSCOPE_SWEEP_SIZES, NO_COLOR), that before config.toml in
+$XDG_CONFIG_HOME/toposcope or ~/.config/toposcope, that before the default; --print-config writes all of them.";
 
 #[derive(Debug, Args)]
 pub struct Global {
@@ -324,7 +332,12 @@ pub enum Commands {
     /// wherever a command reads one
     Sessions(super::sessions::SessionsArgs),
     /// List the fabrics that come with the program, or print one to start a file of your own from
-    Fabrics { name: Option<String> },
+    Fabrics {
+        name: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// What this build and this machine can do, and how to get what is absent
     Doctor {
         /// Print JSON
@@ -332,9 +345,17 @@ pub enum Commands {
         json: bool,
     },
     /// Print the key table
-    Keys,
+    Keys {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// List the themes
-    Themes,
+    Themes {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Print the JSON Schema of a file that this program writes
     Schema {
         #[arg(value_enum)]
@@ -427,6 +448,30 @@ pub enum SchemaOf {
     Traffic,
     /// what `toposcope scenarios run --json` prints
     Scenarios,
+    /// what `toposcope sessions --json` prints
+    Sessions,
+    /// what `toposcope themes --json` prints
+    Themes,
+    /// what `toposcope keys --json` prints
+    Keys,
+    /// what `toposcope fabrics --json` prints
+    Fabrics,
+    /// what `toposcope doctor --json` prints
+    Doctor,
+    /// what `toposcope discover --json` prints
+    Placement,
+    /// what `toposcope sweep --json` prints
+    Sweep,
+    /// what `toposcope diff --json` and `sessions compare --json` print
+    Changes,
+    /// what `toposcope scenarios --json` prints
+    ScenariosList,
+    /// what `toposcope replay --json` prints
+    Prices,
+    /// what `toposcope strategies --json` prints
+    Strategies,
+    /// what `toposcope plan schedule --json` prints
+    Schedule,
 }
 
 /// Open MPI takes 0 for as many as there are slots.

@@ -137,10 +137,21 @@ fn picture(global: &super::args::Global, model: &Model, wanted: &Wanted) -> Resu
     Ok(export::svg::svg(&canvas, &format!("toposcope {}", model.header.name)))
 }
 
-/// Open a recorded session on this terminal.
+/// Open a recorded session on this terminal, or let the person choose one.
 #[cfg(feature = "tui")]
 pub(super) fn open(global: &super::args::Global, session: Option<&Path>, against: Option<&Path>, plans: &[PathBuf]) -> Result<u8> {
-    let Some(session) = session else { bail!("name a session: toposcope sessions lists them") };
+    use super::watch::screen::{Showing, alone};
+
+    if session.is_none() && (against.is_some() || !plans.is_empty()) {
+        bail!("--against and --plan belong to a session: name it (toposcope sessions lists yours)");
+    }
+    let first = session.map_or_else(|| Ok(Showing::List(None)), |session| recorded(session, against, plans))?;
+    alone(global, first, |folder, against| recorded(folder, against, &[]))
+}
+
+/// A recorded session as the screen shows it.
+#[cfg(feature = "tui")]
+fn recorded(session: &Path, against: Option<&Path>, plans: &[PathBuf]) -> Result<super::watch::screen::Showing> {
     use crate::tui::{Drained, Feed, Mode};
 
     struct Replay {
@@ -177,16 +188,11 @@ pub(super) fn open(global: &super::args::Global, session: Option<&Path>, against
         recorded.records.push(session::Record { t, event: session::Event::PlanLoaded { traffic } });
     }
     let end = recorded.records.last().map_or(0.0, |record| record.t);
-    let against = against.map(load).transpose().context("--against")?;
+    let against = against.map(load).transpose().context("--against")?.map(Box::new);
     let settings = recorded.header.settings.clone();
     let movers = vec![settings.mover];
-    super::watch::screen::alone(
-        global,
-        recorded.header,
-        Box::new(Replay { records: recorded.records, end, topology }),
-        (settings, movers),
-        against,
-    )
+    let feed = Box::new(Replay { records: recorded.records, end, topology });
+    Ok(super::watch::screen::Showing::Session { header: Box::new(recorded.header), feed, settings, movers, against })
 }
 
 #[cfg(not(feature = "tui"))]

@@ -136,7 +136,9 @@ pub(super) fn attach(global: &Global, socket: Option<&Path>) -> Result<u8> {
         EngineKind::Sim => &[crate::sample::MoverKind::Simulated],
     };
     let settings = header.settings.clone();
-    super::watch::screen::alone(global, header, Box::new(Attached(client)), (settings, movers.to_vec()), None)
+    let (header, feed) = (Box::new(header), Box::new(Attached(client)));
+    let showing = super::watch::screen::Showing::Session { header, feed, settings, movers: movers.to_vec(), against: None };
+    super::watch::screen::alone(global, showing, |folder, _| anyhow::bail!("{}: a job is watched here", folder.display()))
 }
 
 #[cfg(not(feature = "tui"))]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 
 use super::args::{Color, Global};
+use super::shelf::Library;
 use crate::config;
 use crate::measure::Gate;
 use crate::ramp::Level;
@@ -88,5 +89,7 @@ pub(super) fn setup(
             .and_then(|name| Tab::ALL.into_iter().find(|tab| tab.title().eq_ignore_ascii_case(&name))),
         mouse: !matches!(global.config.value("mouse"), Some(config::Value::Switch(false))),
         frames: global.config.word("frames_per_second").and_then(|word| word.parse().ok()).unwrap_or(tui::FRAMES),
+        shelf: Some(Box::new(Library::new(config::sessions(&global.config)))),
+        changed_themes: Some(Box::new(super::shelf::changed_themes())),
     })
 }

@@ -29,6 +29,8 @@ mod run_tests;
 mod scenarios;
 mod sessions;
 mod settings;
+#[cfg(feature = "tui")]
+mod shelf;
 mod shell;
 mod strategies;
 mod summary;
@@ -165,10 +167,10 @@ fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {
         Some(Commands::Replay(wanted)) => replay::run(&wanted),
         Some(Commands::Scenarios(wanted)) => scenarios::run(&global, &wanted, job),
         Some(Commands::Sessions(wanted)) => sessions::run(&global, &wanted),
-        Some(Commands::Fabrics { name }) => facts::fabrics(name.as_deref()),
+        Some(Commands::Fabrics { name, json }) => facts::fabrics(name.as_deref(), json),
         Some(Commands::Doctor { json }) => facts::doctor(&global, json),
-        Some(Commands::Keys) => facts::keys(),
-        Some(Commands::Themes) => facts::themes(),
+        Some(Commands::Keys { json }) => facts::keys(json),
+        Some(Commands::Themes { json }) => facts::themes(json),
         Some(Commands::Schema { of }) => Ok(facts::schema(of)),
         Some(Commands::Completions { shell }) => Ok(shell::completions(shell)),
         Some(Commands::Man { out }) => shell::man(out.as_deref()),

@@ -6,6 +6,15 @@ use std::io::{IsTerminal, Write, stderr};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+/// `━━━━━╌╌╌╌╌  50 %  1:02 left  `: how much is done, 0 to 1, and how long the rest takes, seconds, if that is known.
+pub(super) fn bar(share: f64, left: Option<f64>) -> String {
+    const COLUMNS: usize = 20;
+    let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+    let full = (share * COLUMNS as f64).floor() as usize;
+    let left = left.filter(|left| left.is_finite()).map(|left| format!("  {} left", crate::units::format_duration(left)));
+    format!("{}{} {:3.0} %{}", "━".repeat(full), "╌".repeat(COLUMNS - full), (100.0 * share).floor(), left.unwrap_or_default())
+}
+
 /// The line. It is cleared when this is dropped.
 pub(super) struct Progress {
     out: Option<File>,

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex};
 
 use crossterm::event::Event as Input;
 
@@ -13,6 +14,7 @@ use super::theme::ThemeError;
 use crate::measure::Gate;
 use crate::ramp::Level;
 use crate::sample::MoverKind;
+use crate::session::store::shelf::Entry;
 use crate::session::{Command, Model, Record};
 use crate::sweep::SweepSettings;
 use crate::topology::Efficiency;
@@ -47,6 +49,54 @@ pub trait Feed: Send {
     fn mode(&self) -> Mode;
 }
 
+/// What is wanted of the recorded sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wish {
+    List,
+    Rename {
+        folder: PathBuf,
+        name: String,
+    },
+    Note {
+        folder: PathBuf,
+        text: String,
+    },
+    Delete {
+        folder: PathBuf,
+    },
+    /// what it holds, to be compared with
+    Load {
+        folder: PathBuf,
+    },
+}
+
+/// What became of a wish.
+#[derive(Debug)]
+pub enum ShelfTold {
+    Listed(Vec<Entry>),
+    /// done; with where the session lies now, if that has changed
+    Done {
+        say: String,
+        folder: Option<PathBuf>,
+    },
+    Refused(String),
+    Loaded {
+        name: String,
+        model: Box<Model>,
+    },
+}
+
+/// Who keeps the recorded sessions. Neither call waits.
+pub trait Shelf: Send {
+    /// Say what is wanted.
+    fn ask(&mut self, wish: Wish);
+    /// What became of earlier wishes.
+    fn drain(&mut self) -> Vec<ShelfTold>;
+}
+
+/// This person's own theme files, as they are now; `None` if nothing has changed since the last call.
+pub type Themes = Box<dyn FnMut() -> Option<BTreeMap<String, String>> + Send>;
+
 /// The terminal, already in raw mode and on its alternate screen.
 pub struct Tty {
     /// takes one write a frame
@@ -54,7 +104,7 @@ pub struct Tty {
     /// columns and rows, asked a few times a second
     pub size: Box<dyn Fn() -> (u16, u16) + Send>,
     /// keys, mouse, paste and resizes
-    pub input: Receiver<Input>,
+    pub input: Arc<Mutex<Receiver<Input>>>,
 }
 
 /// All that a run of the screen needs.
@@ -85,6 +135,10 @@ pub struct Setup {
     pub mouse: bool,
     /// frames a second, at most
     pub frames: u32,
+    /// the recorded sessions
+    pub shelf: Option<Box<dyn Shelf>>,
+    /// asked a few times a second whether theme files have changed
+    pub changed_themes: Option<Themes>,
 }
 
 /// How a run of the screen ended.
@@ -98,6 +152,8 @@ pub enum Ended {
     Feed(String),
     /// the terminal went away: its input closed
     Hangup,
+    /// the person wants to see another session here, beside yet another if there is one to compare with
+    Open { folder: PathBuf, against: Option<PathBuf> },
 }
 
 /// A screen that cannot start or go on.

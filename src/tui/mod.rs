@@ -2,6 +2,8 @@
 
 mod app;
 mod atlas;
+mod browse;
+mod browser;
 mod draw;
 mod expected;
 mod fans;
@@ -17,6 +19,8 @@ mod level;
 mod look;
 mod mouse;
 mod output;
+mod palette;
+mod past;
 pub mod picture;
 mod player;
 mod replay;
@@ -35,8 +39,9 @@ mod view;
 pub mod widgets;
 
 pub use app::{App, Reaction};
+pub use browse::browse;
 pub use draw::SMALLEST;
-pub use feed::{Drained, Ended, Feed, Mode, Setup, Tty, TuiError};
+pub use feed::{Drained, Ended, Feed, Mode, Setup, Shelf, ShelfTold, Themes, Tty, TuiError, Wish};
 pub use level::level;
 pub use look::Look;
 pub use run::{FRAMES, run};

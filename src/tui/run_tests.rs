@@ -94,7 +94,7 @@ fn set(mode: Mode, gate: Option<Arc<Gate>>) -> Stage {
     let feed = Box::new(Job { seen: seen.clone(), records: record_feed, ended: ended_feed, mode, gate: gate.clone() });
     let setup = Setup {
         feed,
-        tty: Tty { output: Box::new(Paper(seen.clone())), size: Box::new(|| (80, 24)), input: inputs },
+        tty: Tty { output: Box::new(Paper(seen.clone())), size: Box::new(|| (80, 24)), input: Arc::new(Mutex::new(inputs)) },
         gate,
         theme: "dark".to_owned(),
         themes: BTreeMap::new(),
@@ -107,6 +107,8 @@ fn set(mode: Mode, gate: Option<Arc<Gate>>) -> Stage {
         start_tab: None,
         mouse: true,
         frames: FRAMES,
+        shelf: None,
+        changed_themes: None,
     };
     let running = std::thread::spawn(move || run(setup, header("stage", &["a", "a", "b"])));
     Stage { seen, input, records, ended, running }

@@ -121,9 +121,16 @@ pub fn tab_line(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitM
         x += width;
     }
     let help = format!("{} help ", look.key_of(Action::Help));
-    if usize::from(x) + super::text::width(&help) <= usize::from(area.width) {
-        put_right(buf, area, 0, &Line::from(span(help, look.dim())));
+    let mut right = vec![span(help, look.dim())];
+    if scene.ui.mouse_released {
+        // For as long as it is so: clicks that do nothing want an explanation.
+        right.insert(0, span(format!("{} mouse off  ", look.key_of(Action::ReleaseMouse)), look.warn()));
     }
+    // Of the two the one that is needed more.
+    while !right.is_empty() && usize::from(x) + Line::from(right.clone()).width() > usize::from(area.width) {
+        right.pop();
+    }
+    put_right(buf, area, 0, &Line::from(right));
 }
 
 /// `▸6 Findings 3 `: a tab's number and name, and how many findings ask for something to be done.
