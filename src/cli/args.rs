@@ -23,17 +23,16 @@ pub struct Cli {
 }
 
 const AFTER: &str = "\
-Without a command the screen opens: on this machine with threads as ranks, or, under `mpirun -n N toposcope`, with the
-job's processes.
+Without a command the screen opens: on this machine with threads as ranks, or, under `mpirun -n N toposcope`, with the job's processes.
 
 Exit codes:
-  0  fine: done as asked
-  1  something was found or has changed (diagnose, diff, sessions compare), was not measured as asked (sweep, scenarios: timed
-     out, waived, lost ranks), a check failed (replay --execute), or the person said no (sessions delete)
-  2  wrong input or environment: an option, a file, a setting, a missing library; nothing was measured
+  0  done as asked
+  1  something was found or has changed (diagnose, diff, sessions compare), was not measured as asked (sweep, scenarios: timed out, \
+waived, lost ranks), a check failed (replay --execute), or the person said no (sessions delete)
+  2  wrong input or environment: an option, a file, a setting, a missing library
 
-Settings: an option goes before the environment (TOPOSCOPE_THEME, TOPOSCOPE_SWEEP_SIZES, NO_COLOR), that before config.toml in
-$XDG_CONFIG_HOME/toposcope or ~/.config/toposcope, that before the default; --print-config writes all of them.";
+Settings: an option goes before the environment (TOPOSCOPE_THEME, TOPOSCOPE_SWEEP_SIZES, NO_COLOR), that before config.toml (in \
+$XDG_CONFIG_HOME/toposcope or ~/.config/toposcope), that before the default; --print-config writes all of them.";
 
 #[derive(Debug, Args)]
 pub struct Global {
@@ -472,6 +471,10 @@ pub enum SchemaOf {
     Strategies,
     /// what `toposcope plan schedule --json` prints
     Schedule,
+    /// what `toposcope plan build --json` prints
+    Built,
+    /// what `toposcope replay --execute --json` prints
+    Executions,
 }
 
 /// Open MPI takes 0 for as many as there are slots.

@@ -119,6 +119,8 @@ pub(super) fn schema(of: SchemaOf) -> u8 {
         SchemaOf::ScenariosList => include_str!("schema/scenarios_list.json"),
         SchemaOf::Prices => include_str!("schema/prices.json"),
         SchemaOf::Strategies => include_str!("schema/strategies.json"),
+        SchemaOf::Built => include_str!("schema/built.json"),
+        SchemaOf::Executions => include_str!("schema/executions.json"),
         SchemaOf::Schedule => include_str!("schema/schedule.json"),
     });
     FINE

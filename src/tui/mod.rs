@@ -4,6 +4,8 @@ mod app;
 mod atlas;
 mod browse;
 mod browser;
+#[cfg(test)]
+mod daily_tests;
 mod draw;
 mod expected;
 mod fans;

@@ -84,6 +84,19 @@ fn what_is_measured_priced_and_compared_is_as_its_schema() {
     let (told, schema) = checked(&place, &format!("replay {plan} --calibration cal.json --json"), "prices");
     strict(&schema, &told, |told| told["plans"][0]["seconds"] = Value::Null);
     checked(&place, &format!("replay {plan} --fabric b70-8 --json"), "prices");
+    let (told, schema) = checked(&place, &format!("replay {plan} --execute --fabric b70-8 --repeats 2 --json"), "executions");
+    assert_eq!((&told[0]["runs"].as_array().map(Vec::len), &told[0]["within"]), (&Some(2), &json!(true)));
+    strict(&schema, &told, |told| told[0]["runs"] = json!(2));
+
+    let piece = |shape: [u64; 2], from: u64, columns: u64, location: u64| json!({"shard_shape": shape, "pieces": [{"shape": shape, "source": [from, [4, 1]], "dest": [0, [columns, 1]], "locations": [location]}]});
+    let map = |ranks: Value| json!({"version": 1, "params": {"^w$": {"logical_shape": [4, 4], "ranks": ranks}}}).to_string();
+    let write = |name: &str, text: String| fs::write(place.folder().join(name), text).unwrap();
+    write("rows.json", map(json!({"0": piece([2, 4], 0, 4, 0), "1": piece([2, 4], 8, 4, 1)})));
+    write("columns.json", map(json!({"5": piece([4, 1], 0, 1, 5), "6": piece([4, 3], 1, 3, 6)})));
+    let (told, schema) = checked(&place, "plan build --source rows.json --target columns.json --element-size 4 --json", "built");
+    assert_eq!(told["moved_elements"], json!(16));
+    strict(&schema, &told, |told| told["segments"] = json!("four"));
+
     let strategies = "strategies --calibration cal.json --bytes 64MiB --trainers 0-3 --engines 4-7 --json";
     let (told, schema) = checked(&place, strategies, "strategies");
     assert!(told["strategies"].as_array().is_some_and(|all| all.len() > 1), "{told}");

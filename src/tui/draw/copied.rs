@@ -40,7 +40,10 @@ fn lines(paper: &Buffer) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for y in 0..paper.area.height {
         let row: String = (0..paper.area.width).map(|x| paper[(x, y)].symbol()).collect();
-        if row.chars().filter(|&c| drawn(c)).count() > 3 {
+        // Nor are the sizes below a curve, which say nothing without it.
+        let size = |word: &str| word.starts_with(|c: char| c.is_ascii_digit()) && word.ends_with(['i', 'B']);
+        let axis = row.split_whitespace().all(|word| size(word) || word.chars().all(frame));
+        if axis || row.chars().any(drawn) {
             continue;
         }
         let line = row.trim_matches(|c: char| frame(c) || c.is_whitespace()).trim_end();

@@ -104,7 +104,7 @@ pub fn actions(scene: &Scene<'_>) -> Vec<(Action, &'static str)> {
             actions.splice(0..0, [(Action::PauseContinue, pause), (Action::Abort, "abort")]);
         }
     }
-    actions.extend([(Action::Help, "help"), (Action::Palette, "commands"), (Action::NextTheme, "theme")]);
+    actions.extend([(Action::Help, "help"), (Action::NextTheme, "theme"), (Action::Palette, "commands")]);
     actions
 }
 

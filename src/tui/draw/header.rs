@@ -124,7 +124,7 @@ pub fn tab_line(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitM
     let mut right = vec![span(help, look.dim())];
     if scene.ui.mouse_released {
         // For as long as it is so: clicks that do nothing want an explanation.
-        right.insert(0, span(format!("{} mouse off  ", look.key_of(Action::ReleaseMouse)), look.warn()));
+        right.insert(0, span(format!(" {} mouse off  ", look.key_of(Action::ReleaseMouse)), look.warn()));
     }
     // Of the two the one that is needed more.
     while !right.is_empty() && usize::from(x) + Line::from(right.clone()).width() > usize::from(area.width) {

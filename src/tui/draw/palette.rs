@@ -65,5 +65,5 @@ fn row(scene: &Scene<'_>, row: Row<'_>, chosen: bool, room: usize) -> Line<'stat
         }
     };
     let about = cut(&about, room.saturating_sub(NAME + KEYS + 4));
-    Line::from(vec![mark, span(left(name, NAME), style), span(left(&keys, KEYS), look.key()), span(about, look.dim())])
+    Line::from(vec![mark, span(left(name, NAME), style), span(left(&keys, KEYS - 1) + " ", look.key()), span(about, look.dim())])
 }
