@@ -159,7 +159,7 @@ fn events(path: &Path) -> io::Result<(State, u64, Option<u64>)> {
     let mut file = File::open(path)?;
     let bytes = file.metadata()?.len();
     // Shared with others who look; a writer that begins at this moment tries again.
-    let written = flock(&file, FlockOperation::NonBlockingLockShared).is_err();
+    let written = flock(&file, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK);
     let _ = flock(&file, FlockOperation::Unlock);
     let samples = if bytes <= COUNTED { Some(count(&mut BufReader::with_capacity(1 << 16, &file))?) } else { None };
     let mut tail = Vec::new();
@@ -285,7 +285,8 @@ fn session(folder: &Path) -> Result<(), ShelfError> {
 /// Keep writers out for as long as the file lives; refused while one is there.
 fn hold(folder: &Path) -> Result<Option<File>, StoreError> {
     let path = folder.join(EVENTS);
-    let file = match File::open(&path) {
+    // NFS gives a lock only to those who may write.
+    let file = match File::options().append(true).open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(StoreError::Io { path, source }),

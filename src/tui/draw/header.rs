@@ -111,20 +111,21 @@ fn state_of(scene: &Scene<'_>, sweep: &SweepState, richness: usize) -> Span<'sta
 pub fn tab_line(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
     let look = scene.look;
     let mut x = 0;
+    let help = format!("{} help ", look.key_of(Action::Help));
+    let mut right = vec![span(help, look.dim())];
+    if scene.ui.mouse_released {
+        // For as long as it is so: clicks that do nothing want an explanation.
+        right.insert(0, span(format!(" {} mouse off  ", look.key_of(Action::ReleaseMouse)), look.warn()));
+    }
     let whole: usize = Tab::ALL.into_iter().map(|tab| one_tab(scene, tab, false).width()).sum();
-    let short = whole > usize::from(area.width);
+    let wanted = if scene.ui.mouse_released { Line::from(right.clone()).width() } else { 0 };
+    let short = whole + wanted > usize::from(area.width);
     for tab in Tab::ALL {
         let line = one_tab(scene, tab, short);
         let width = line.width() as u16;
         put_at(buf, area, x, 0, &line);
         hits.tabs.push((Rect { x: area.x + x, width, ..area }.intersection(area), tab));
         x += width;
-    }
-    let help = format!("{} help ", look.key_of(Action::Help));
-    let mut right = vec![span(help, look.dim())];
-    if scene.ui.mouse_released {
-        // For as long as it is so: clicks that do nothing want an explanation.
-        right.insert(0, span(format!(" {} mouse off  ", look.key_of(Action::ReleaseMouse)), look.warn()));
     }
     // Of the two the one that is needed more.
     while !right.is_empty() && usize::from(x) + Line::from(right.clone()).width() > usize::from(area.width) {
