@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::config::Config;
 use crate::sample::Memory;
 
 /// Interactive topology exploration and link calibration for MPI jobs.
@@ -14,14 +15,24 @@ pub struct Cli {
     pub global: Global,
     #[command(flatten)]
     pub sweep: SweepArgs,
+    /// Write every setting with its default and what it means, as a `config.toml` to start from
+    #[arg(long)]
+    pub print_config: bool,
     #[command(subcommand)]
     pub command: Option<Commands>,
 }
 
 const AFTER: &str = "\
-Without a command the screen opens: on this machine with threads as ranks, or, under `mpirun -n N toposcope`, with the
-job's processes. Exit codes: 0 fine, 1 something was not measured as asked, was found or has changed, 2 wrong input or
-environment.";
+Without a command the screen opens: on this machine with threads as ranks, or, under `mpirun -n N toposcope`, with the job's processes.
+
+Exit codes:
+  0  done as asked
+  1  something was found or has changed (diagnose, diff, sessions compare), was not measured as asked (sweep, scenarios: timed out, \
+waived, lost ranks), a check failed (replay --execute), or the person said no (sessions delete)
+  2  wrong input or environment: an option, a file, a setting, a missing library
+
+Settings: an option goes before the environment (TOPOSCOPE_THEME, TOPOSCOPE_SWEEP_SIZES, NO_COLOR), that before config.toml (in \
+$XDG_CONFIG_HOME/toposcope or ~/.config/toposcope), that before the default; --print-config writes all of them.";
 
 #[derive(Debug, Args)]
 pub struct Global {
@@ -31,13 +42,16 @@ pub struct Global {
     /// Theme of the screen; see `toposcope themes`
     #[arg(long, global = true, value_name = "NAME")]
     pub theme: Option<String>,
-    /// Colours of the screen
-    #[arg(long, global = true, value_enum, default_value = "auto")]
-    pub color: Color,
+    /// Colours of the screen (default: auto, what the terminal can show)
+    #[arg(long, global = true, value_enum)]
+    pub color: Option<Color>,
     /// Efficiencies of links, which expected rates are made with: lines such as pcie = 0.86 (default:
     /// `$XDG_CONFIG_HOME/toposcope/efficiency.toml` over the shipped table; see `toposcope doctor`)
     #[arg(long, global = true, value_name = "FILE")]
     pub efficiency: Option<PathBuf>,
+    /// this person's own settings
+    #[arg(skip)]
+    pub config: Config,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -203,10 +217,11 @@ pub enum Commands {
         /// Socket of the job (default: the only one of yours on this host)
         socket: Option<PathBuf>,
     },
-    /// Open a recorded session, with the time slider; or a calibration, or what another tool measured
+    /// Open a recorded session, with the time slider, a calibration, or what another tool measured; without one, choose among your sessions
     Open {
-        #[arg(value_name = "SESSION|CAL|FILE")]
-        session: PathBuf,
+        /// Folder of a session, its name (see `toposcope sessions`), a calibration, or another tool's file
+        #[arg(value_name = "NAME|DIR|CAL|FILE")]
+        session: Option<PathBuf>,
         /// Another session or calibration: the screen shows what changed since
         #[arg(long, value_name = "SESSION|CAL")]
         against: Option<PathBuf>,
@@ -323,8 +338,16 @@ pub enum Commands {
     Replay(super::replay::ReplayArgs),
     /// List the benchmark scenarios, or run them on the ranks: pairs, fans, rings, weight syncs, incast, in tables by method
     Scenarios(super::scenarios::ScenariosArgs),
+    /// List your recorded sessions, or rename, note, delete or compare them. A name that it lists, or `last`, stands for the session
+    /// wherever a command reads one
+    Sessions(super::sessions::SessionsArgs),
     /// List the fabrics that come with the program, or print one to start a file of your own from
-    Fabrics { name: Option<String> },
+    Fabrics {
+        name: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// What this build and this machine can do, and how to get what is absent
     Doctor {
         /// Print JSON
@@ -332,9 +355,17 @@ pub enum Commands {
         json: bool,
     },
     /// Print the key table
-    Keys,
+    Keys {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// List the themes
-    Themes,
+    Themes {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Print the JSON Schema of a file that this program writes
     Schema {
         #[arg(value_enum)]
@@ -429,6 +460,34 @@ pub enum SchemaOf {
     Traffic,
     /// what `toposcope scenarios run --json` prints
     Scenarios,
+    /// what `toposcope sessions --json` prints
+    Sessions,
+    /// what `toposcope themes --json` prints
+    Themes,
+    /// what `toposcope keys --json` prints
+    Keys,
+    /// what `toposcope fabrics --json` prints
+    Fabrics,
+    /// what `toposcope doctor --json` prints
+    Doctor,
+    /// what `toposcope discover --json` prints
+    Placement,
+    /// what `toposcope sweep --json` prints
+    Sweep,
+    /// what `toposcope diff --json` and `sessions compare --json` print
+    Changes,
+    /// what `toposcope scenarios --json` prints
+    ScenariosList,
+    /// what `toposcope replay --json` prints
+    Prices,
+    /// what `toposcope strategies --json` prints
+    Strategies,
+    /// what `toposcope plan schedule --json` prints
+    Schedule,
+    /// what `toposcope plan build --json` prints
+    Built,
+    /// what `toposcope replay --execute --json` prints
+    Executions,
 }
 
 /// Open MPI takes 0 for as many as there are slots.

@@ -45,7 +45,7 @@ impl Session {
         let hosts = topology.hosts();
         let folder = match &global.session {
             Some(folder) => folder.clone(),
-            None => config::new_session(hosts.first().copied().unwrap_or("host"), hosts.len(), world),
+            None => config::new_session(&config::sessions(&global.config), hosts.first().copied().unwrap_or("host"), hosts.len(), world),
         };
         let header = header(&folder, engine, &settings);
         let store = Store::create(&folder, &header);

@@ -4,7 +4,6 @@
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::Write as _;
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
@@ -13,6 +12,7 @@ use serde::Serialize;
 
 use super::args::{EngineArg, Global, MemoryArg, MemoryArgs, SweepArgs};
 use super::prices::Priced;
+use super::progress::Steps;
 use super::recorder::Recorder;
 use super::replay::ReplayArgs;
 use super::{FINE, FOUND, live, prices};
@@ -134,17 +134,18 @@ fn named(wanted: &ReplayArgs, priced: Option<&Priced>) -> Result<Vec<ToRun>> {
     Ok(plans)
 }
 
-/// The runs, one after another; how they go is told on standard error.
+/// The runs, one after another; how they go is told on a terminal.
 pub(super) fn all(
     conductor: &mut Conductor<'_>,
     recorder: &RefCell<Recorder>,
     foreseen: &Rc<RefCell<Option<Foreseen>>>,
     plans: &Runs,
     like: &SweepSettings,
-    mut out: &File,
+    out: &File,
 ) {
+    let mut steps = Steps::new(out, plans.plans.len());
     for plan in &plans.plans {
-        let _ = writeln!(out, "running {}: {} timed runs by {}", plain(&plan.name), plans.repeats, like.mover.told(like.memory));
+        steps.next(&format!("running {}: {} timed runs by {}", plain(&plan.name), plans.repeats, like.mover.told(like.memory)));
         recorder.borrow_mut().record(Event::PlanLoaded { traffic: Traffic { name: plan.name.clone(), ..plan.traffic.clone() } });
         foreseen.borrow_mut().clone_from(&plan.foreseen);
         conductor.execute(&plan.name, &plan.transfers, plans.repeats, like);

@@ -164,9 +164,21 @@ fn picture(global: &super::args::Global, model: &Model, wanted: &Wanted) -> Resu
     Ok(picture(model, &ui, &look, &super::efficiency::table(global)?, (width, height), against))
 }
 
-/// Open a recorded session on this terminal.
+/// Open a recorded session on this terminal, or let the person choose one.
 #[cfg(feature = "tui")]
-pub(super) fn open(global: &super::args::Global, session: &Path, against: Option<&Path>, plans: &[PathBuf]) -> Result<u8> {
+pub(super) fn open(global: &super::args::Global, session: Option<&Path>, against: Option<&Path>, plans: &[PathBuf]) -> Result<u8> {
+    use super::watch::screen::{Showing, alone};
+
+    if session.is_none() && (against.is_some() || !plans.is_empty()) {
+        bail!("--against and --plan belong to a session: name it (toposcope sessions lists yours)");
+    }
+    let first = session.map_or_else(|| Ok(Showing::List(None)), |session| showing(session, against, plans))?;
+    alone(global, first, |folder, against| showing(folder, against, &[]))
+}
+
+/// A recorded session as the screen shows it.
+#[cfg(feature = "tui")]
+fn showing(session: &Path, against: Option<&Path>, plans: &[PathBuf]) -> Result<super::watch::screen::Showing> {
     use crate::tui::{Drained, Feed, Mode};
 
     struct Replay {
@@ -203,19 +215,14 @@ pub(super) fn open(global: &super::args::Global, session: &Path, against: Option
         recorded.records.push(session::Record { t, event: session::Event::PlanLoaded { traffic } });
     }
     let end = recorded.records.last().map_or(0.0, |record| record.t);
-    let against = against.map(load).transpose().context("--against")?;
+    let against = against.map(load).transpose().context("--against")?.map(Box::new);
     let settings = recorded.header.settings.clone();
     let movers = vec![settings.mover];
-    super::watch::screen::alone(
-        global,
-        recorded.header,
-        Box::new(Replay { records: recorded.records, end, topology }),
-        (settings, movers),
-        against,
-    )
+    let feed = Box::new(Replay { records: recorded.records, end, topology });
+    Ok(super::watch::screen::Showing::Session { header: Box::new(recorded.header), feed, settings, movers, against })
 }
 
 #[cfg(not(feature = "tui"))]
-pub(super) fn open(_: &super::args::Global, _: &Path, _: Option<&Path>, _: &[PathBuf]) -> Result<u8> {
+pub(super) fn open(_: &super::args::Global, _: Option<&Path>, _: Option<&Path>, _: &[PathBuf]) -> Result<u8> {
     bail!("this program was built without the screen (feature tui)")
 }

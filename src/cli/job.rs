@@ -44,11 +44,11 @@ fn words(global: &Global, sweep: &SweepArgs) -> Vec<String> {
     };
     let path = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
     let color = match global.color {
-        Color::Auto => None,
-        Color::Truecolor => Some("truecolor"),
-        Color::Ansi256 => Some("256"),
-        Color::Ansi16 => Some("16"),
-        Color::None => Some("none"),
+        None | Some(Color::Auto) => None,
+        Some(Color::Truecolor) => Some("truecolor"),
+        Some(Color::Ansi256) => Some("256"),
+        Some(Color::Ansi16) => Some("16"),
+        Some(Color::None) => Some("none"),
     };
     let buffers = match sweep.buffers {
         Some(BuffersArg::Rotate) => Some("rotate"),
@@ -137,7 +137,9 @@ pub(super) fn attach(global: &Global, socket: Option<&Path>) -> Result<u8> {
         EngineKind::Imported => &[],
     };
     let settings = header.settings.clone();
-    super::watch::screen::alone(global, header, Box::new(Attached(client)), (settings, movers.to_vec()), None)
+    let (header, feed) = (Box::new(header), Box::new(Attached(client)));
+    let showing = super::watch::screen::Showing::Session { header, feed, settings, movers: movers.to_vec(), against: None };
+    super::watch::screen::alone(global, showing, |folder, _| anyhow::bail!("{}: a job is watched here", folder.display()))
 }
 
 #[cfg(not(feature = "tui"))]

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use crate::config;
 use crate::diagnose::diagnose;
 use crate::export::report::{Written, write_report};
 use crate::export::{ExportError, new_files, raster, svg, write_bytes};
@@ -30,13 +29,13 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Begins to write between the probes of this process, where it has any.
-    pub(super) fn new(efficiency: Efficiency, gate: Option<Arc<Gate>>) -> Result<Self> {
+    /// Begins to write between the probes of this process, where it has any. `sessions`: where new ones lie.
+    pub(super) fn new(efficiency: Efficiency, gate: Option<Arc<Gate>>, sessions: PathBuf) -> Result<Self> {
         let (work, wanted) = channel::<Keep>();
         let (tell, told) = channel();
         let write = move || {
             for keep in wanted {
-                let write = || keep_it(&folders(), &keep, &efficiency).map_err(|error| error.to_string());
+                let write = || keep_it(&folders(&sessions), &keep, &efficiency).map_err(|error| error.to_string());
                 let written = match &gate {
                     Some(gate) => gate.pass(PATIENCE, write),
                     None => write(),
@@ -74,8 +73,8 @@ impl Drop for Files {
 }
 
 /// Where to write, best first.
-fn folders() -> [PathBuf; 2] {
-    [std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")), config::sessions()]
+fn folders(sessions: &Path) -> [PathBuf; 2] {
+    [std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")), sessions.to_owned()]
 }
 
 /// Write it into the first of the folders that takes it, and say where.

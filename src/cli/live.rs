@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 
 use super::args::{EngineArg, Global, SweepArgs};
 use super::begin::Session;
-use super::progress::Progress;
+use super::progress::{Progress, bar};
 use super::recorder::Recorder;
 use super::{FINE, FOUND, WRONG, settings, summary};
 use crate::discover;
@@ -444,7 +444,6 @@ fn finish(mode: &Mode, recorder: &Recorder, blemished: bool, told: Option<(Strin
 /// How far a headless sweep is.
 fn so_far(model: &Model) -> Option<String> {
     let sweep = model.sweep.as_ref()?;
-    let left = sweep.seconds_left().map_or_else(|| "–".to_owned(), crate::units::format_duration);
     let probe = sweep.probe().map(Probe::describe).unwrap_or_default();
-    Some(format!("{:3.0} %  {left} left  {probe}", 100.0 * sweep.share()))
+    Some(format!("{}  {probe}", bar(sweep.share(), sweep.seconds_left())))
 }

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 
 use super::args::{Color, Global};
+use super::shelf::Library;
 use crate::config;
 use crate::measure::Gate;
 use crate::ramp::Level;
 use crate::sample::MoverKind;
 use crate::sweep::SweepSettings;
-use crate::tui::{Feed, Look, Setup, Tty};
+use crate::tui::{self, Feed, Look, Setup, Tab, Tty};
 
 /// Theme when nobody names one.
 const THEME: &str = "dark";
@@ -49,7 +50,7 @@ pub(super) fn keys() -> Result<Option<String>> {
 /// Theme and keys for a picture, or to tell about them.
 pub(super) fn look(global: &Global, fallback: Level) -> Result<Look> {
     let theme = global.theme.as_deref().unwrap_or(THEME);
-    let (look, warnings) = Look::new(theme, themes(), level(global.color).unwrap_or(fallback), keys()?.as_deref())?;
+    let (look, warnings) = Look::new(theme, themes(), global.color.and_then(level).unwrap_or(fallback), keys()?.as_deref())?;
     for warning in warnings {
         tell(&format!("theme: {warning}"));
     }
@@ -73,17 +74,24 @@ pub(super) fn setup(
     let efficiency = super::efficiency::table(global)?;
     Ok(Setup {
         feed,
-        keeper: Box::new(super::keep::Files::new(efficiency, gate.clone())?),
+        keeper: Box::new(super::keep::Files::new(efficiency, gate.clone(), config::sessions(&global.config))?),
         tty,
         gate,
         theme: global.theme.clone().unwrap_or_else(|| THEME.to_owned()),
         themes: themes(),
-        color: level(global.color),
+        color: global.color.and_then(level),
         keys: keys()?,
         settings,
         movers,
         efficiency,
         against: None,
-        start_tab: None,
+        start_tab: global
+            .config
+            .word("first_tab")
+            .and_then(|name| Tab::ALL.into_iter().find(|tab| tab.title().eq_ignore_ascii_case(&name))),
+        mouse: !matches!(global.config.value("mouse"), Some(config::Value::Switch(false))),
+        frames: global.config.word("frames_per_second").and_then(|word| word.parse().ok()).unwrap_or(tui::FRAMES),
+        shelf: Some(Box::new(Library::new(config::sessions(&global.config)))),
+        changed_themes: Some(Box::new(super::shelf::changed_themes())),
     })
 }

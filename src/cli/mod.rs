@@ -23,13 +23,17 @@ mod live;
 mod look;
 mod plan;
 mod plans;
+mod preferences;
 mod prices;
 mod progress;
 mod recorder;
 mod replay;
 mod run_tests;
 mod scenarios;
+mod sessions;
 mod settings;
+#[cfg(feature = "tui")]
+mod shelf;
 mod shell;
 mod strategies;
 mod summary;
@@ -102,7 +106,23 @@ fn say(text: &str) {
 }
 
 fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {
-    let Cli { global, sweep, command } = cli;
+    let Cli { mut global, mut sweep, print_config, mut command } = cli;
+    if print_config {
+        print(&crate::config::defaults());
+        return Ok(FINE);
+    }
+    // Only rank 0 shows, asks and keeps anything.
+    if job.is_none_or(|job| job.rank == 0) && preferences::concern(command.as_ref()) {
+        let mut sweeps = vec![&mut sweep];
+        match &mut command {
+            Some(Commands::Sweep { sweep, .. }) => sweeps.push(&mut **sweep),
+            Some(Commands::Run(run)) => sweeps.push(&mut run.sweep),
+            _ => {}
+        }
+        preferences::lay(&mut global, sweeps)?;
+        sweep.resume.iter_mut().for_each(|path| sessions::place(&global.config, path));
+        command.iter_mut().for_each(|command| sessions::places(&global.config, command));
+    }
     // A table that cannot be used is told before a job starts, by whichever rank is asked.
     let compares = matches!(
         command,
@@ -137,7 +157,7 @@ fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {
         Some(Commands::Discover { json, .. }) => live::start(&global, &sweep, &live::Mode::Discover { json }, job),
         Some(Commands::Run(run)) => job::run(&global, &run),
         Some(Commands::Attach { socket }) => job::attach(&global, socket.as_deref()),
-        Some(Commands::Open { session, against, plans }) => files::open(&global, &session, against.as_deref(), &plans),
+        Some(Commands::Open { session, against, plans }) => files::open(&global, session.as_deref(), against.as_deref(), &plans),
         Some(Commands::Export { session, format, out, tab, metric, against, plans, size, zoom, order, reduce, cells, chunk }) => {
             let wanted = files::Wanted { format, out, tab, metric, against, plans, size, zoom, order, reduce, cells, chunk };
             files::export(&global, &session, &wanted)
@@ -151,10 +171,11 @@ fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {
         Some(Commands::Replay(wanted)) if wanted.execute.execute => execute::run(&global, &wanted, job),
         Some(Commands::Replay(wanted)) => replay::run(&wanted),
         Some(Commands::Scenarios(wanted)) => scenarios::run(&global, &wanted, job),
-        Some(Commands::Fabrics { name }) => facts::fabrics(name.as_deref()),
+        Some(Commands::Sessions(wanted)) => sessions::run(&global, &wanted),
+        Some(Commands::Fabrics { name, json }) => facts::fabrics(name.as_deref(), json),
         Some(Commands::Doctor { json }) => facts::doctor(&global, json),
-        Some(Commands::Keys) => facts::keys(),
-        Some(Commands::Themes) => facts::themes(),
+        Some(Commands::Keys { json }) => facts::keys(json),
+        Some(Commands::Themes { json }) => facts::themes(json),
         Some(Commands::Schema { of }) => Ok(facts::schema(of)),
         Some(Commands::Completions { shell }) => Ok(shell::completions(shell)),
         Some(Commands::Man { out }) => shell::man(out.as_deref()),

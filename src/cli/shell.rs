@@ -51,6 +51,12 @@ mod tests {
             assert_eq!(page(&name).is_ok(), !command.is_hide_set(), "{name}");
             assert_eq!(whole.contains(&name.replace('-', "\\-")), !command.is_hide_set(), "{name} in the page of the program");
         }
+        // What a script goes by stands in the page and in --help.
+        for text in [whole.as_str(), Cli::command().render_long_help().to_string().as_str()] {
+            for words in ["Exit codes:", "0  done as asked", "1  something was found", "2  wrong input", "config.toml"] {
+                assert!(text.contains(words), "{words:?} is not in {text}");
+            }
+        }
         assert!(page("toposcope-sweep").unwrap().contains("\\-\\-patterns"));
     }
 

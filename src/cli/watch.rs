@@ -119,6 +119,7 @@ impl Watchers {
 #[cfg(feature = "tui")]
 pub(super) mod screen {
     use std::cell::RefCell;
+    use std::path::Path;
     use std::rc::Rc;
     use std::sync::mpsc::{self, Sender};
     use std::sync::{Arc, Mutex, PoisonError};
@@ -129,7 +130,9 @@ pub(super) mod screen {
     use super::super::args::Global;
     use super::super::look;
     use super::super::recorder::{Inbox, Recorder};
+    use super::super::shelf::Library;
     use super::Watched;
+    use crate::config;
     use crate::launch::guard::{self, Guard};
     use crate::launch::terminal::{self, Screen};
     use crate::launch::{keys, signals};
@@ -178,7 +181,7 @@ pub(super) mod screen {
         keys::prepare(&screen)?;
         keys::events(screen.handle(), sender)?;
         let handle = screen.handle();
-        let tty = tui::Tty { output: Box::new(screen.writer()), size: Box::new(move || handle.size()), input };
+        let tty = tui::Tty { output: Box::new(screen.writer()), size: Box::new(move || handle.size()), input: Arc::new(Mutex::new(input)) };
         let gate = Some(Arc::clone(watched.gate));
         let setup = look::setup(global, Box::new(feed), tty, gate, watched.settings, watched.movers)?;
         let (header, commands) = (watched.header.clone(), watched.commands);
@@ -202,13 +205,26 @@ pub(super) mod screen {
         Ok(Running { thread, over: inbox, ended, screen })
     }
 
-    /// A screen of its own on this process's terminal: for recorded sessions, beside others if asked, and for other processes' jobs.
+    /// What a screen of its own shows.
+    pub(in crate::cli) enum Showing {
+        Session {
+            header: Box<Header>,
+            feed: Box<dyn Feed>,
+            settings: SweepSettings,
+            movers: Vec<MoverKind>,
+            /// another session, to be compared with
+            against: Option<Box<Model>>,
+        },
+        /// the list of sessions, and why one of them is not shown
+        List(Option<String>),
+    }
+
+    /// A screen of its own on this process's terminal: for recorded sessions, beside others if asked, and for other processes' jobs. `open`
+    /// gets the session that the person chooses next.
     pub(in crate::cli) fn alone(
         global: &Global,
-        header: Header,
-        feed: Box<dyn Feed>,
-        (settings, movers): (SweepSettings, Vec<MoverKind>),
-        against: Option<Model>,
+        first: Showing,
+        mut open: impl FnMut(&Path, Option<&Path>) -> Result<Showing>,
     ) -> Result<u8> {
         let found = terminal::find(None, None).context("a recorded session can also be read with toposcope export")?;
         let stderr = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3).map(std::fs::File::from)?;
@@ -221,17 +237,40 @@ pub(super) mod screen {
         let (sender, input) = mpsc::channel();
         keys::prepare(&screen)?;
         keys::events(screen.handle(), sender)?;
-        let handle = screen.handle();
-        let tty = tui::Tty { output: Box::new(screen.writer()), size: Box::new(move || handle.size()), input };
-        let start_tab = against.is_some().then_some(tui::Tab::Findings);
-        let setup = look::setup(global, feed, tty, None, settings, movers).map(|setup| tui::Setup { against, start_tab, ..setup });
-        let ended = setup.and_then(|setup| Ok(tui::run(setup, header)?));
+        let input = Arc::new(Mutex::new(input));
+        let mut showing = first;
+        let ended = loop {
+            let handle = screen.handle();
+            let tty = tui::Tty { output: Box::new(screen.writer()), size: Box::new(move || handle.size()), input: Arc::clone(&input) };
+            match show(global, showing, tty) {
+                Ok(tui::Ended::Open { folder, against }) => {
+                    showing = open(&folder, against.as_deref()).unwrap_or_else(|error| Showing::List(Some(super::super::told(&error))));
+                }
+                ended => break ended,
+            }
+        };
         screen.restore();
         guard.dismiss();
         if let tui::Ended::Feed(reason) = ended? {
             super::super::print(&format!("{reason}\n"));
         }
         Ok(super::super::FINE)
+    }
+
+    fn show(global: &Global, showing: Showing, tty: tui::Tty) -> Result<tui::Ended> {
+        match showing {
+            Showing::Session { header, feed, settings, movers, against } => {
+                let against = against.map(|model| *model);
+                let setup = look::setup(global, feed, tty, None, settings, movers)?;
+                let start_tab = if against.is_some() { Some(tui::Tab::Findings) } else { setup.start_tab };
+                Ok(tui::run(tui::Setup { against, start_tab, ..setup }, *header)?)
+            }
+            Showing::List(why) => {
+                let library = Library::new(config::sessions(&global.config));
+                let level = tui::level(global.color.and_then(look::level));
+                Ok(tui::browse(Box::new(library), tty, &look::look(global, level)?, why)?)
+            }
+        }
     }
 
     impl Running {

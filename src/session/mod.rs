@@ -33,3 +33,5 @@ pub use prices::prices;
 pub const HEADER_SCHEMA: &str = include_str!("schema/header.json");
 /// JSON Schema (draft 2020-12) of one line of a session's `events.ndjson` as this version writes it.
 pub const EVENT_SCHEMA: &str = include_str!("schema/event.json");
+/// JSON Schema (draft 2020-12) of what `toposcope sessions --json` prints.
+pub const SESSIONS_SCHEMA: &str = include_str!("schema/sessions.json");

@@ -1,5 +1,7 @@
 //! Sessions on disk: a folder with `header.json` and `events.ndjson`, append-only, readable after a cut at any byte.
 
+pub mod shelf;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -108,9 +110,7 @@ impl Store {
     }
 
     fn locked(folder: &Path, events: File) -> Result<Self, StoreError> {
-        if flock(&events, FlockOperation::NonBlockingLockExclusive).is_err() {
-            return Err(StoreError::Busy { path: folder.to_owned() });
-        }
+        lock(&events, folder)?;
         Ok(Self { folder: folder.to_owned(), events, line: Vec::new(), whole: 0 })
     }
 
@@ -182,6 +182,17 @@ pub fn read(folder: &Path) -> Result<Recorded, StoreError> {
     Ok(recorded)
 }
 
+/// Keep other writers out. Whoever lists sessions looks for a moment whether there is one, so it is tried for longer than that.
+fn lock(events: &File, folder: &Path) -> Result<(), StoreError> {
+    for _ in 0..5 {
+        if flock(events, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            return Ok(());
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    Err(StoreError::Busy { path: folder.to_owned() })
+}
+
 /// An event of a newer minor version, with words that this version does not know: passed over, not refused.
 fn is_record(line: &[u8]) -> bool {
     serde_json::from_slice::<serde_json::Value>(line).is_ok_and(|value| value["event"].is_string() && value["t"].is_number())
@@ -206,25 +217,8 @@ pub fn read_header(folder: &Path) -> Result<Header, StoreError> {
 
 /// Parse a header that came from `path` (a file or a socket).
 pub fn parse_header(text: &[u8], path: &Path) -> Result<Header, StoreError> {
-    // The version first: a newer major format need not have the fields of ours.
+    read_version(text, path)?;
     let mut value: serde_json::Value = serde_json::from_slice(text).map_err(|error| bad(path, &error))?;
-    let found = plain(value["format"].as_str().unwrap_or("none"));
-    let (name, major, minor) = FORMAT;
-    let known = found.strip_prefix(name).and_then(|rest| rest.strip_prefix('/')).and_then(|rest| {
-        let (major, _minor) = rest.split_once('.')?;
-        major.parse::<u32>().ok()
-    });
-    match known {
-        Some(theirs) if theirs <= major => {}
-        Some(_) => {
-            let program = plain(value["program"].as_str().unwrap_or("?"));
-            return Err(StoreError::Newer { path: path.to_owned(), found, ours: format!("{name}/{major}.{minor}"), program });
-        }
-        None => {
-            let message = format!("format is {found:?}, expected {name}/{major}.{minor}");
-            return Err(StoreError::Bad { path: path.to_owned(), line: 1, column: 0, message });
-        }
-    }
     let mut header: Header = serde_json::from_slice(text).map_err(|error| bad(path, &error))?;
     let ranks = &header.topology.ranks;
     if ranks.is_empty() || ranks.iter().enumerate().any(|(at, placement)| placement.rank != at) {
@@ -245,6 +239,35 @@ pub fn parse_header(text: &[u8], path: &Path) -> Result<Header, StoreError> {
     header.software = header.software.into_iter().map(|(key, value)| (plain(&key), plain(&value))).collect();
     header.environment = header.environment.into_iter().map(|(key, value)| (plain(&key), plain(&value))).collect();
     Ok(header)
+}
+
+/// Refuse what a later program wrote, before anything else of a header is read: a newer major format need not have our fields.
+fn read_version(text: &[u8], path: &Path) -> Result<(), StoreError> {
+    #[derive(serde::Deserialize)]
+    struct Version {
+        #[serde(default)]
+        format: serde_json::Value,
+        #[serde(default)]
+        program: serde_json::Value,
+    }
+    let version: Version = serde_json::from_slice(text).map_err(|error| bad(path, &error))?;
+    let found = plain(version.format.as_str().unwrap_or("none"));
+    let (name, major, minor) = FORMAT;
+    let known = found.strip_prefix(name).and_then(|rest| rest.strip_prefix('/')).and_then(|rest| {
+        let (major, _minor) = rest.split_once('.')?;
+        major.parse::<u32>().ok()
+    });
+    match known {
+        Some(theirs) if theirs <= major => Ok(()),
+        Some(_) => {
+            let program = plain(version.program.as_str().unwrap_or("?"));
+            Err(StoreError::Newer { path: path.to_owned(), found, ours: format!("{name}/{major}.{minor}"), program })
+        }
+        None => {
+            let message = format!("format is {found:?}, expected {name}/{major}.{minor}");
+            Err(StoreError::Bad { path: path.to_owned(), line: 1, column: 0, message })
+        }
+    }
 }
 
 fn bad(path: &Path, error: &serde_json::Error) -> StoreError {

@@ -18,10 +18,11 @@ use super::fits::{Book, SHARE, SHARE_RUNNING};
 use super::form::Form;
 use super::keys::{Action, Context};
 use super::look::Look;
+use super::past::Past;
 use super::player::{Moved, Player};
 use super::replay::{Lights, Replays};
 use super::state::{Ask, Popup, Tab, Ui};
-use super::typing::Stroke;
+use super::typing::{Stroke, stroke};
 use super::update::{Effect, Facts, Play};
 use super::view::{Key, View};
 use crate::export::svg::Canvas;
@@ -49,6 +50,8 @@ macro_rules! facts {
     };
 }
 
+mod orders;
+
 /// Facts, what is derived from them, and where the person is.
 pub struct App {
     /// shared with the thread that diagnoses it, while that reads it
@@ -70,6 +73,10 @@ pub struct App {
     pub(super) share: Option<Duration>,
     look: Look,
     mode: Mode,
+    /// view changes to take back
+    past: Past,
+    /// recorded sessions can be asked for
+    pub(super) shelf: bool,
     /// the time of a recorded session
     player: Option<Player>,
     /// what lay where in the last frame
@@ -109,6 +116,8 @@ impl App {
             share: Some(SHARE),
             look,
             mode,
+            past: Past::default(),
+            shelf: false,
             player,
             hits: HitMap::default(),
         }
@@ -147,6 +156,22 @@ impl App {
             let more = if warnings.len() > 1 { format!(" (and {} more)", warnings.len() - 1) } else { String::new() };
             self.ui.say(format!("theme {}: {first}{more}", self.look.theme.name()), true);
         }
+    }
+
+    /// Tell which theme is in use now, and what was wrong with it.
+    fn tell_theme(&mut self, warnings: &[String]) {
+        let name = self.look.theme.name().to_owned();
+        self.ui.say(format!("theme {name}"), false);
+        self.warn(warnings);
+    }
+
+    /// The person's theme files are others now; true if a new frame is due.
+    pub fn renew_themes(&mut self, own: std::collections::BTreeMap<String, String>) -> bool {
+        let Some(warnings) = self.look.renew_themes(own) else { return false };
+        let name = self.look.theme.name().to_owned();
+        self.ui.say(format!("theme {name}: its file was read again"), false);
+        self.warn(&warnings);
+        true
     }
 
     /// The probe that runs, as far as is known.
@@ -367,7 +392,15 @@ impl App {
             let share = self.share.map(|share| if running { share.min(SHARE_RUNNING) } else { share });
             self.fits.settle(&self.model, &mut self.ui.fits, share);
         }
-        let scene = Scene {
+        let scene = self.scene();
+        let area = buf.area;
+        let hits = draw(&scene, buf, area);
+        self.hits = hits;
+    }
+
+    /// All that a frame is drawn from.
+    fn scene(&self) -> Scene<'_> {
+        Scene {
             model: &self.model,
             view: &self.view,
             atlas: &self.atlas,
@@ -381,9 +414,7 @@ impl App {
             look: &self.look,
             mode: self.mode,
             player: self.player.as_ref(),
-        };
-        let area = buf.area;
-        self.hits = draw(&scene, buf, area);
+        }
     }
 
     /// The screen as it is, for a picture.
@@ -395,6 +426,7 @@ impl App {
 
     /// React to a key, the mouse, a paste or a resize.
     pub fn input(&mut self, input: &Input) -> Reaction {
+        self.past.arrive(&self.ui);
         let effect = match input {
             Input::Key(key) if key.kind != KeyEventKind::Release => self.key_pressed(*key),
             Input::Mouse(mouse) => {
@@ -414,6 +446,10 @@ impl App {
             _ => return Reaction { changed: false, effect: Effect::Nothing },
         };
         self.carry_out(&effect);
+        // What is being typed is no change until it is taken.
+        if self.ui.typing().is_none() {
+            self.past.note(&self.ui);
+        }
         self.turn();
         Reaction { changed: true, effect }
     }
@@ -430,9 +466,7 @@ impl App {
         match effect {
             Effect::NextTheme => {
                 let warnings = self.look.next_theme();
-                let name = self.look.theme.name().to_owned();
-                self.ui.say(format!("theme {name}"), false);
-                self.warn(&warnings);
+                self.tell_theme(&warnings);
             }
             Effect::Play(play) => self.play(*play),
             Effect::Nothing
@@ -441,7 +475,10 @@ impl App {
             | Effect::Redraw
             | Effect::ReleaseMouse(_)
             | Effect::SavePicture
-            | Effect::WriteReport => {}
+            | Effect::WriteReport
+            | Effect::Copy(_)
+            | Effect::Ask(_)
+            | Effect::Open { .. } => {}
         }
     }
 
@@ -467,6 +504,11 @@ impl App {
     }
 
     fn key_pressed(&mut self, key: KeyEvent) -> Effect {
+        match self.ui.popups.last() {
+            Some(Popup::Palette) => return self.palette_key(key),
+            Some(Popup::Sessions) => return self.browser_key(key),
+            _ => {}
+        }
         if let Some(&Popup::Confirm(ask)) = self.ui.popups.last() {
             return match key.code {
                 // Who presses ctrl-c again wants to leave.
@@ -482,8 +524,7 @@ impl App {
         let Some(action) = self.action_of(key) else { return Effect::Nothing };
         // A word to the person goes with their next key.
         self.ui.notice = None;
-        let facts = facts!(self);
-        self.ui.update(action, &facts, &self.hits)
+        self.act(action)
     }
 
     /// What a key means on this tab; in a recorded session its time comes first.
@@ -501,38 +542,19 @@ impl App {
     }
 
     fn typed(&mut self, key: KeyEvent) -> Effect {
-        let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        let stroke = match key.code {
+        match key.code {
             KeyCode::Enter | KeyCode::Tab => return self.ui.accept(&self.atlas),
-            KeyCode::Esc => {
-                self.ui.cancel_typing();
-                return Effect::Nothing;
+            KeyCode::Esc => self.ui.cancel_typing(),
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => self.ui.cancel_typing(),
+            KeyCode::Up | KeyCode::Down if self.ui.tab == Tab::Sweep => self.ui.form.step(key.code == KeyCode::Down),
+            _ => {
+                if let (Some(stroke), Some(typing)) = (stroke(key), self.ui.typing()) {
+                    typing.stroke(stroke);
+                }
+                // The table narrows down while its filter is typed.
+                self.ui.fits.narrow();
             }
-            KeyCode::Char('c') if control => {
-                self.ui.cancel_typing();
-                return Effect::Nothing;
-            }
-            KeyCode::Up | KeyCode::Down if self.ui.tab == Tab::Sweep => {
-                self.ui.form.step(key.code == KeyCode::Down);
-                return Effect::Nothing;
-            }
-            KeyCode::Char('u') if control => Stroke::Clear,
-            KeyCode::Char('a') if control => Stroke::Home,
-            KeyCode::Char('e') if control => Stroke::End,
-            KeyCode::Char(c) if !control && !key.modifiers.contains(KeyModifiers::ALT) => Stroke::Insert(c),
-            KeyCode::Backspace => Stroke::Back,
-            KeyCode::Delete => Stroke::Delete,
-            KeyCode::Left => Stroke::Left,
-            KeyCode::Right => Stroke::Right,
-            KeyCode::Home => Stroke::Home,
-            KeyCode::End => Stroke::End,
-            _ => return Effect::Nothing,
-        };
-        if let Some(typing) = self.ui.typing() {
-            typing.stroke(stroke);
         }
-        // The table narrows down while its filter is typed.
-        self.ui.fits.narrow();
         Effect::Nothing
     }
 }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex};
 
 use crossterm::event::Event as Input;
 
@@ -14,6 +15,7 @@ use crate::export::svg::Canvas;
 use crate::measure::Gate;
 use crate::ramp::Level;
 use crate::sample::MoverKind;
+use crate::session::store::shelf::Entry;
 use crate::session::{Command, Model, Record};
 use crate::sweep::SweepSettings;
 use crate::topology::Efficiency;
@@ -71,6 +73,54 @@ pub trait Keeper: Send {
     fn told(&mut self) -> Option<Result<String, String>>;
 }
 
+/// What is wanted of the recorded sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wish {
+    List,
+    Rename {
+        folder: PathBuf,
+        name: String,
+    },
+    Note {
+        folder: PathBuf,
+        text: String,
+    },
+    Delete {
+        folder: PathBuf,
+    },
+    /// what it holds, to be compared with
+    Load {
+        folder: PathBuf,
+    },
+}
+
+/// What became of a wish.
+#[derive(Debug)]
+pub enum ShelfTold {
+    Listed(Vec<Entry>),
+    /// done; with where the session lies now, if that has changed
+    Done {
+        say: String,
+        folder: Option<PathBuf>,
+    },
+    Refused(String),
+    Loaded {
+        name: String,
+        model: Box<Model>,
+    },
+}
+
+/// Who keeps the recorded sessions. Neither call waits.
+pub trait Shelf: Send {
+    /// Say what is wanted.
+    fn ask(&mut self, wish: Wish);
+    /// What became of earlier wishes.
+    fn drain(&mut self) -> Vec<ShelfTold>;
+}
+
+/// This person's own theme files, as they are now; `None` if nothing has changed since the last call.
+pub type Themes = Box<dyn FnMut() -> Option<BTreeMap<String, String>> + Send>;
+
 /// The terminal, already in raw mode and on its alternate screen.
 pub struct Tty {
     /// takes one write a frame
@@ -78,7 +128,7 @@ pub struct Tty {
     /// columns and rows, asked a few times a second
     pub size: Box<dyn Fn() -> (u16, u16) + Send>,
     /// keys, mouse, paste and resizes
-    pub input: Receiver<Input>,
+    pub input: Arc<Mutex<Receiver<Input>>>,
 }
 
 /// All that a run of the screen needs.
@@ -106,6 +156,14 @@ pub struct Setup {
     pub against: Option<Model>,
     /// tab to open with; `None` for the one that fits
     pub start_tab: Option<Tab>,
+    /// the mouse is the screen's from the beginning
+    pub mouse: bool,
+    /// frames a second, at most
+    pub frames: u32,
+    /// the recorded sessions
+    pub shelf: Option<Box<dyn Shelf>>,
+    /// asked a few times a second whether theme files have changed
+    pub changed_themes: Option<Themes>,
 }
 
 /// How a run of the screen ended.
@@ -119,6 +177,8 @@ pub enum Ended {
     Feed(String),
     /// the terminal went away: its input closed
     Hangup,
+    /// the person wants to see another session here, beside yet another if there is one to compare with
+    Open { folder: PathBuf, against: Option<PathBuf> },
 }
 
 /// A screen that cannot start or go on.

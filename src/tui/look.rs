@@ -50,6 +50,34 @@ impl Look {
         warnings
     }
 
+    /// Names of all themes.
+    pub fn theme_names(&self) -> Vec<String> {
+        self.themes.names()
+    }
+
+    /// Take the theme called so; what was wrong in its file, or why it cannot be used.
+    pub fn take_theme(&mut self, name: &str) -> Result<Vec<String>, String> {
+        let (theme, warnings) = self.themes.load(name, self.theme.level()).map_err(|error| error.to_string())?;
+        self.theme = theme;
+        Ok(warnings)
+    }
+
+    /// The person's theme files are others now: take the one in use again, if it can be used; what is wrong is told. `None` if it is the
+    /// same as before.
+    pub fn renew_themes(&mut self, own: BTreeMap<String, String>) -> Option<Vec<String>> {
+        self.themes = Themes::new(own);
+        let name = self.theme.name().to_owned();
+        match self.themes.load(&name, self.theme.level()) {
+            Ok((theme, warnings)) => {
+                let same = theme == self.theme;
+                self.theme = theme;
+                (!same || !warnings.is_empty()).then_some(warnings)
+            }
+            // What was seen until now stays.
+            Err(error) => Some(vec![error.to_string()]),
+        }
+    }
+
     /// The first key of an action, as it is written; `–` without one.
     pub fn key_of(&self, action: Action) -> String {
         self.keymap.keys_of(action).first().map_or_else(|| "–".to_owned(), ToString::to_string)

@@ -2,6 +2,10 @@
 
 mod app;
 mod atlas;
+mod browse;
+mod browser;
+#[cfg(test)]
+mod daily_tests;
 mod draw;
 mod expected;
 mod fans;
@@ -20,6 +24,8 @@ mod look;
 mod matrix_keys;
 mod mouse;
 mod output;
+mod palette;
+mod past;
 pub mod picture;
 mod player;
 mod replay;
@@ -41,11 +47,12 @@ pub mod widgets;
 
 pub use app::{App, Reaction};
 pub use atlas::Order;
+pub use browse::browse;
 pub use draw::SMALLEST;
-pub use feed::{Drained, Ended, Feed, Keep, Keeper, Mode, Setup, Tty, TuiError};
+pub use feed::{Drained, Ended, Feed, Keep, Keeper, Mode, Setup, Shelf, ShelfTold, Themes, Tty, TuiError, Wish};
 pub use level::level;
 pub use look::Look;
-pub use run::run;
+pub use run::{FRAMES, run};
 pub use state::{Tab, Ui};
 pub use update::Effect;
 

@@ -45,6 +45,17 @@ impl Output {
         self.to.flush()
     }
 
+    /// Hand a text to the terminal's clipboard (OSC 52), between two frames. A terminal that does not know it shows nothing; tmux takes it
+    /// with `set-clipboard on`.
+    pub fn copy(&mut self, text: &str) -> io::Result<()> {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(b"\x1b]52;c;");
+        base64(text.as_bytes(), &mut self.bytes);
+        self.bytes.extend_from_slice(b"\x1b\\");
+        self.to.write_all(&self.bytes)?;
+        self.to.flush()
+    }
+
     /// Show `frame`, and take its buffer; the one that was shown comes back for the next frame.
     pub fn show(&mut self, frame: Buffer) -> io::Result<Buffer> {
         self.bytes.clear();
@@ -62,6 +73,19 @@ impl Output {
         self.to.write_all(&self.bytes)?;
         self.to.flush()?;
         Ok(std::mem::replace(&mut self.shown, frame))
+    }
+}
+
+/// Base 64 with padding (RFC 4648, section 4).
+fn base64(bytes: &[u8], out: &mut Vec<u8>) {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for three in bytes.chunks(3) {
+        let part = |i: usize| u32::from(three.get(i).copied().unwrap_or(0));
+        let bits = part(0) << 16 | part(1) << 8 | part(2);
+        for i in 0..4 {
+            let letter = LETTERS[(bits >> (18 - 6 * i)) as usize & 63];
+            out.push(if i <= three.len() { letter } else { b'=' });
+        }
     }
 }
 
@@ -88,6 +112,30 @@ mod tests {
         let mut buffer = Buffer::empty(Rect::new(0, 0, 12, 2));
         buffer.set_string(1, 1, text, Style::new().fg(Color::Rgb(1, 2, 3)));
         buffer
+    }
+
+    #[test]
+    fn base_64_is_as_the_standard_s_examples() {
+        for (text, expected) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="), ("foobar", "Zm9vYmFy")]
+        {
+            let mut out = Vec::new();
+            base64(text.as_bytes(), &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn a_copy_is_one_write_and_changes_nothing_on_the_screen() {
+        let writes = Writes::default();
+        let mut output = Output::new(Box::new(writes.clone()));
+        output.show(frame("hello")).unwrap();
+        output.copy("0→1\n").unwrap();
+        let seen = writes.0.lock().unwrap();
+        assert_eq!(seen[1], b"\x1b]52;c;MOKGkjEK\x1b\\");
+        let mut terminal = vt100::Parser::new(2.try_into().unwrap(), 12.try_into().unwrap(), 0);
+        seen.iter().for_each(|write| terminal.process(write));
+        assert_eq!(terminal.screen().contents(), "\n hello");
     }
 
     #[test]

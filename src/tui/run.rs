@@ -1,7 +1,8 @@
 //! The loop: messages in, at most twenty frames a second out, never inside a timed region.
 
-use std::sync::Arc;
+use std::io::Write;
 use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use crossterm::event::{Event as Input, MouseEventKind};
@@ -17,14 +18,16 @@ use super::update::Effect;
 use crate::measure::Gate;
 use crate::session::{Command, Header, Model};
 
-/// Shortest time between two frames.
-const FRAME: Duration = Duration::from_millis(50);
+/// Frames a second at most, when nobody says otherwise.
+pub const FRAMES: u32 = 20;
 /// Shortest time between two frames while a probe runs.
 const FRAME_MEASURING: Duration = Duration::from_millis(200);
 /// How often a session in which nothing goes on is asked for news.
 const IDLE: Duration = Duration::from_millis(100);
 /// How often the terminal is asked for its size.
 const SIZE: Duration = Duration::from_millis(250);
+/// How often theme files are looked at.
+const THEMES: Duration = Duration::from_millis(500);
 /// How long a probe may keep the screen waiting.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The same, for a probe that is known to be long.
@@ -32,17 +35,43 @@ const PATIENCE_KNOWN: Duration = Duration::from_millis(100);
 
 /// Show a session until the person leaves or its events end.
 pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
-    let Setup { mut feed, mut keeper, tty, gate, theme, themes, color, keys, settings, movers, efficiency, against, start_tab } = setup;
+    let Setup {
+        mut feed,
+        mut keeper,
+        tty,
+        gate,
+        theme,
+        themes,
+        color,
+        keys,
+        settings,
+        movers,
+        efficiency,
+        against,
+        start_tab,
+        mouse,
+        frames,
+        mut shelf,
+        mut changed_themes,
+    } = setup;
     let (look, warnings) = Look::new(&theme, themes, super::level(color), keys.as_deref())?;
     // A live session is there to be measured, a recorded one to be looked at.
     let first = if feed.mode() == Mode::Recorded { Tab::Matrix } else { Tab::Sweep };
-    let ui = Ui::new(start_tab.unwrap_or(first), &settings, movers);
+    let mut ui = Ui::new(start_tab.unwrap_or(first), &settings, movers);
+    ui.mouse_released = !mouse;
+    let shortest = Duration::from_secs(1) / frames.clamp(1, 60);
     let mut app = App::new(Model::new(header), ui, look, feed.mode(), &efficiency);
+    app.shelf = shelf.is_some();
     app.warn(&warnings);
     if let Some(other) = against {
         app.compare_with(other);
     }
-    let mut screen = Screen { output: Output::new(tty.output), spare: Buffer::empty(Rect::ZERO), area: Rect::ZERO, changed: true };
+    let mut screen = Screen::new(tty.output);
+    if !mouse {
+        screen.output.mouse(false)?;
+    }
+    let keys = tty.input.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut themed = Instant::now();
     let mut untouched = start_tab.is_none();
     screen.resize((tty.size)());
     let (mut asked, mut drawn, mut sized): (Option<Instant>, Option<Instant>, Instant) = (None, None, Instant::now());
@@ -56,9 +85,9 @@ pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
         }
         let measuring = gate.as_ref().is_some_and(|gate| gate.measuring());
         let (between_frames, between_news) = match (measuring, app.lively()) {
-            (true, _) => (FRAME_MEASURING, FRAME_MEASURING),
-            (false, true) => (FRAME, FRAME),
-            (false, false) => (FRAME, IDLE),
+            (true, _) => (FRAME_MEASURING.max(shortest), FRAME_MEASURING.max(shortest)),
+            (false, true) => (shortest, shortest),
+            (false, false) => (shortest, IDLE.max(shortest)),
         };
         // A key in an idle session is answered at once: no frame was drawn lately.
         let frame_due = drawn.filter(|_| screen.changed).map(|drawn| drawn + between_frames);
@@ -68,12 +97,22 @@ pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
             // A probe that was drawn over once is a long one: the keys need not wait for it again and again.
             let known = overdrawn.is_some() && overdrawn == app.probe();
             let patience = if known { PATIENCE_KNOWN } else { PATIENCE };
-            let news = pass(gate.as_ref(), patience, || frame(&mut app, &mut screen, feed.as_mut(), (since, untouched)))?;
-            if let Some(told) = keeper.told() {
-                let refused = told.is_err();
-                app.ui.say(told.unwrap_or_else(|why| why), refused);
-                screen.changed = true;
-            }
+            let news = pass(gate.as_ref(), patience, || {
+                if let Some(changed) = changed_themes.as_mut().filter(|_| now - themed >= THEMES) {
+                    themed = now;
+                    screen.changed |= changed().is_some_and(|own| app.renew_themes(own));
+                }
+                for told in shelf.iter_mut().flat_map(|shelf| shelf.drain()) {
+                    app.shelf_told(told);
+                    screen.changed = true;
+                }
+                if let Some(told) = keeper.told() {
+                    let refused = told.is_err();
+                    app.ui.say(told.unwrap_or_else(|why| why), refused);
+                    screen.changed = true;
+                }
+                frame(&mut app, &mut screen, feed.as_mut(), (since, untouched))
+            })?;
             if let Some(ended) = news.ended {
                 return Ok(if leaving { Ended::Quit } else { ended });
             }
@@ -87,13 +126,13 @@ pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
             }
             continue;
         }
-        let wait = due.map_or(FRAME, |due| due.saturating_duration_since(now)).max(Duration::from_millis(1));
-        let first = match tty.input.recv_timeout(wait) {
+        let wait = due.map_or(shortest, |due| due.saturating_duration_since(now)).max(Duration::from_millis(1));
+        let first = match keys.recv_timeout(wait) {
             Ok(input) => input,
             Err(RecvTimeoutError::Timeout) => continue,
             Err(RecvTimeoutError::Disconnected) => return Ok(Ended::Hangup),
         };
-        for input in coalesce(std::iter::once(first).chain(tty.input.try_iter())) {
+        for input in coalesce(std::iter::once(first).chain(keys.try_iter())) {
             if matches!(input, Input::Resize(..)) {
                 screen.resize((tty.size)());
             }
@@ -133,21 +172,37 @@ pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
                     }
                     return Ok(Ended::Quit);
                 }
+                Effect::Copy(text) => screen.output.copy(&text)?,
+                Effect::Ask(wish) => {
+                    if let Some(shelf) = &mut shelf {
+                        shelf.ask(wish);
+                    }
+                }
+                Effect::Open { folder, against } => {
+                    // The next one begins as this one did.
+                    screen.output.mouse(mouse)?;
+                    return Ok(Ended::Open { folder, against });
+                }
                 Effect::Nothing | Effect::NextTheme | Effect::Play(_) => {}
             }
         }
     }
 }
 
-struct Screen {
-    output: Output,
-    spare: Buffer,
-    area: Rect,
-    changed: bool,
+pub(super) struct Screen {
+    pub(super) output: Output,
+    pub(super) spare: Buffer,
+    pub(super) area: Rect,
+    pub(super) changed: bool,
 }
 
 impl Screen {
-    fn resize(&mut self, (width, height): (u16, u16)) {
+    /// A screen of which nothing is known yet.
+    pub(super) fn new(to: Box<dyn Write + Send>) -> Self {
+        Self { output: Output::new(to), spare: Buffer::empty(Rect::ZERO), area: Rect::ZERO, changed: true }
+    }
+
+    pub(super) fn resize(&mut self, (width, height): (u16, u16)) {
         let area = Rect::new(0, 0, width, height);
         if area != self.area {
             self.area = area;

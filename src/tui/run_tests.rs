@@ -9,7 +9,7 @@ use std::time::Duration;
 use crossterm::event::{Event as Input, KeyEvent};
 
 use super::fixture::{header, three};
-use super::{Drained, Ended, Feed, Keep, Keeper, Mode, Setup, Tty, run};
+use super::{Drained, Ended, FRAMES, Feed, Keep, Keeper, Mode, Setup, Tty, run};
 use crate::measure::Gate;
 use crate::ramp::Level;
 use crate::sample::MoverKind;
@@ -110,7 +110,7 @@ fn set(mode: Mode, gate: Option<Arc<Gate>>) -> Stage {
     let setup = Setup {
         feed,
         keeper: Box::new(Shelf(seen.clone())),
-        tty: Tty { output: Box::new(Paper(seen.clone())), size: Box::new(|| (80, 24)), input: inputs },
+        tty: Tty { output: Box::new(Paper(seen.clone())), size: Box::new(|| (80, 24)), input: Arc::new(Mutex::new(inputs)) },
         gate,
         theme: "dark".to_owned(),
         themes: BTreeMap::new(),
@@ -121,6 +121,10 @@ fn set(mode: Mode, gate: Option<Arc<Gate>>) -> Stage {
         movers: vec![MoverKind::Memcpy],
         against: None,
         start_tab: None,
+        mouse: true,
+        frames: FRAMES,
+        shelf: None,
+        changed_themes: None,
     };
     let running = std::thread::spawn(move || run(setup, header("stage", &["a", "a", "b"])));
     Stage { seen, input, records, ended, running }

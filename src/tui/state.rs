@@ -1,10 +1,12 @@
 //! Where the person is: tab, cursor, what is typed, what lies on top. No facts of the session.
 
 use super::atlas::{Atlas, Grouping, Order, TopologyPanel};
+use super::browser::Browser;
 use super::findings::{FindingsPanel, FindingsSight};
 use super::fits::Column;
 use super::form::Form;
 use super::keys::Context;
+use super::palette::Palette;
 use super::replay::ReplayPanel;
 use super::typing::Typing;
 use super::update::Effect;
@@ -112,6 +114,10 @@ pub enum Popup {
         scroll: usize,
     },
     Confirm(Ask),
+    /// all actions by name
+    Palette,
+    /// recorded sessions
+    Sessions,
 }
 
 /// The Matrix tab.
@@ -183,7 +189,7 @@ impl MatrixPanel {
 }
 
 /// The Fits tab.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FitsPanel {
     pub column: Column,
     /// largest first
@@ -262,6 +268,8 @@ pub struct Ui {
     pub findings: FindingsPanel,
     pub replay: ReplayPanel,
     pub session: SessionPanel,
+    pub palette: Palette,
+    pub browser: Browser,
     /// the last one is on top
     pub popups: Vec<Popup>,
     pub notice: Option<Notice>,
@@ -288,6 +296,8 @@ impl Ui {
             findings: FindingsPanel::default(),
             replay: ReplayPanel::default(),
             session: SessionPanel::default(),
+            palette: Palette::default(),
+            browser: Browser::default(),
             popups: Vec::new(),
             notice: None,
             pressed: None,
@@ -308,6 +318,12 @@ impl Ui {
 
     /// The line being typed on the tab in sight, if one is.
     pub fn typing(&mut self) -> Option<&mut Typing> {
+        match self.popups.last() {
+            Some(Popup::Palette) => return Some(&mut self.palette.typing),
+            Some(Popup::Sessions) => return self.browser.typing.as_mut().map(|(_, typing)| typing),
+            Some(Popup::Help { .. } | Popup::Confirm(_)) => return None,
+            None => {}
+        }
         match self.tab {
             Tab::Sweep => self.form.typing.as_mut(),
             Tab::Fits => self.fits.typing.as_mut(),

@@ -75,7 +75,7 @@ pub struct Themes {
 }
 
 /// Styles by scope, for one level of colour.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Theme {
     name: String,
     level: Level,

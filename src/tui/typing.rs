@@ -1,5 +1,7 @@
 //! A line that a person types.
 
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
 use crate::units::plain;
 
 /// A line being typed.
@@ -20,6 +22,24 @@ pub enum Stroke {
     Home,
     End,
     Clear,
+}
+
+/// What a key means to a line that is typed; `None` for keys that mean nothing to it.
+pub fn stroke(key: KeyEvent) -> Option<Stroke> {
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    Some(match key.code {
+        KeyCode::Char('u') if control => Stroke::Clear,
+        KeyCode::Char('a') if control => Stroke::Home,
+        KeyCode::Char('e') if control => Stroke::End,
+        KeyCode::Char(c) if !control && !key.modifiers.contains(KeyModifiers::ALT) => Stroke::Insert(c),
+        KeyCode::Backspace => Stroke::Back,
+        KeyCode::Delete => Stroke::Delete,
+        KeyCode::Left => Stroke::Left,
+        KeyCode::Right => Stroke::Right,
+        KeyCode::Home => Stroke::Home,
+        KeyCode::End => Stroke::End,
+        _ => return None,
+    })
 }
 
 impl Typing {

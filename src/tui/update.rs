@@ -1,9 +1,11 @@
 //! Actions -> where the person is now, and what they want.
 
+use std::path::PathBuf;
+
 use super::atlas::Atlas;
 use super::draw::{HitMap, guess, running};
 use super::fans::Fans;
-use super::feed::Mode;
+use super::feed::{Mode, Wish};
 use super::findings::{Desk, Lit};
 use super::fits::Book;
 use super::form::Field;
@@ -35,6 +37,15 @@ pub enum Effect {
     /// write the report
     WriteReport,
     Play(Play),
+    /// a text for the terminal's clipboard
+    Copy(String),
+    /// something of the recorded sessions
+    Ask(Wish),
+    /// leave for another session, to be compared with yet another if there is one
+    Open {
+        folder: PathBuf,
+        against: Option<PathBuf>,
+    },
 }
 
 /// What is wanted of a recorded session's time.
@@ -119,6 +130,8 @@ impl Ui {
                 );
                 return Effect::ReleaseMouse(self.mouse_released);
             }
+            // What these do takes more than where the person is.
+            Action::Palette | Action::Sessions | Action::Undo | Action::Redo | Action::CopyFacts => {}
             Action::Quit => {
                 if facts.mode != Mode::Live || !running(facts.model) {
                     return Effect::Leave;

@@ -24,6 +24,7 @@ mod plans;
 mod policies;
 mod scenarios;
 #[cfg(feature = "tui")]
+mod schemas;
 mod screen;
 mod scripts;
 mod sessions;

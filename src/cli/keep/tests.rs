@@ -54,7 +54,7 @@ fn a_folder_that_takes_nothing_is_passed_over_and_the_first_reason_told() {
 fn what_was_asked_for_is_written_although_the_screen_has_gone() {
     let folder = tempfile::tempdir().unwrap();
     let gate = Arc::new(Gate::default());
-    let mut files = Files::new(Efficiency::default(), Some(Arc::clone(&gate))).unwrap();
+    let mut files = Files::new(Efficiency::default(), Some(Arc::clone(&gate)), std::env::temp_dir()).unwrap();
     let session = folder.path().file_name().unwrap().to_string_lossy().trim_start_matches('.').to_owned();
     files.keep(picture(&session));
     let said = loop {

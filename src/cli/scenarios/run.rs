@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::Write;
 use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
@@ -11,13 +10,14 @@ use anyhow::{Context, Result, bail};
 use super::super::args::MemoryArg;
 use super::super::discover::Look;
 use super::super::prices::{self, PriceArgs, Priced};
+use super::super::progress::Steps;
 use super::super::recorder::Recorder;
 use super::super::{FINE, FOUND};
 use super::method::{self, Method};
 use super::row::{Cell, Row};
 use super::{Wanted, document, table};
 use crate::measure::Conductor;
-use crate::plan::scenario::{Case, Ground, Lack, Plan, Table};
+use crate::plan::scenario::{Case, Ground, Lack, Plan, Scenario, Table};
 use crate::plan::{Foreseen, Traffic};
 use crate::sample::{EngineKind, MoverKind};
 use crate::session::Event;
@@ -85,6 +85,9 @@ impl Bench<'_, '_> {
             report.methods.iter().map(|&method| Ok((method, priced(wanted, method, like, topology.world())?))).collect::<Result<_>>()?;
         report.prices = columns.iter().find_map(|(_, priced)| priced.as_ref().map(|priced| plain(&priced.name)));
         let mut missed = false;
+        let staged = |table| if table == Table::Staging { method::staged(&report.methods, wanted.message) } else { report.methods.clone() };
+        let cases = |scenario: &Scenario| scenario.cases(&report.ground, &wanted.amounts).0.len() * staged(scenario.table()).len();
+        let mut steps = Steps::new(out, wanted.scenarios.iter().map(|(scenario, _)| cases(scenario)).sum());
         for (scenario, asked) in &wanted.scenarios {
             let (cases, lacks) = scenario.cases(&report.ground, &wanted.amounts);
             // Of a table or of all some rows are always too wide.
@@ -95,7 +98,7 @@ impl Bench<'_, '_> {
             for case in cases {
                 let price =
                     |method: &Method| columns.iter().find(|(own, _)| own.mover == method.mover).and_then(|(_, priced)| priced.as_ref());
-                let cells = own.iter().map(|&method| self.cell(&case, method, price(&method), wanted.repeats, like, out)).collect();
+                let cells = own.iter().map(|&method| self.cell(&case, method, price(&method), wanted.repeats, like, &mut steps)).collect();
                 report.rows.push(Row { case, cells });
             }
         }
@@ -109,7 +112,15 @@ impl Bench<'_, '_> {
     }
 
     /// One cell: every plan of the row by one method.
-    fn cell(&mut self, case: &Case, method: Method, priced: Option<&Priced>, repeats: u32, like: &SweepSettings, mut out: &File) -> Cell {
+    fn cell(
+        &mut self,
+        case: &Case,
+        method: Method,
+        priced: Option<&Priced>,
+        repeats: u32,
+        like: &SweepSettings,
+        steps: &mut Steps,
+    ) -> Cell {
         let message = case.budget.or(method.message);
         let method = Method { message, ..method };
         let mut cell = Cell {
@@ -127,6 +138,7 @@ impl Bench<'_, '_> {
         };
         let budget = case.budget.map_or_else(String::new, |budget| format!(", budget {}", format_size(budget)));
         let row = format!("{}, {}{budget}, {}", case.pattern, format_size(case.bytes), method.name());
+        steps.next(&format!("running {}", plain(&row)));
         let plans = match case.plans(message) {
             Ok(plans) => plans,
             Err(why) => {
@@ -140,7 +152,6 @@ impl Bench<'_, '_> {
             cell.impossible = true;
             return cell;
         }
-        let _ = writeln!(out, "running {}", plain(&row));
         let (mut foreseen, mut bytes) = (Vec::new(), Vec::new());
         for plan in &plans {
             let name = if plan.part.is_empty() { row.clone() } else { format!("{row}, {}", plan.part) };

@@ -18,7 +18,7 @@ pub enum Sight {
 }
 
 /// The Topology tab.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TopologyPanel {
     /// the line with the cursor
     pub at: usize,
@@ -63,6 +63,19 @@ impl TopologyPanel {
         }
         self.seek = Some(node);
         self.scroll = 0;
+    }
+
+    /// Without what is under way.
+    pub fn settle(&mut self) {
+        (self.typing, self.seek) = (None, None);
+        // How often was folded is no place to be at.
+        self.folds = 0;
+    }
+
+    /// Be as it was before; the lines are made anew.
+    pub fn go_back(&mut self, before: Self) {
+        let folds = self.folds + 1;
+        *self = Self { folds, greeted: self.greeted, ..before };
     }
 
     /// Put the cursor on a line.

@@ -12,7 +12,7 @@ use crate::tui::state::{Popup, Tab};
 pub fn actions(scene: &Scene<'_>) -> Vec<(Action, &'static str)> {
     match scene.ui.popups.last() {
         Some(Popup::Help { .. }) => return vec![(Action::Cancel, "close"), (Action::Down, "down"), (Action::Up, "up")],
-        Some(Popup::Confirm(_)) => return Vec::new(),
+        Some(Popup::Confirm(_) | Popup::Palette | Popup::Sessions) => return Vec::new(),
         None => {}
     }
     let recorded = scene.mode == Mode::Recorded;
@@ -108,7 +108,7 @@ pub fn actions(scene: &Scene<'_>) -> Vec<(Action, &'static str)> {
             actions.splice(0..0, [(Action::PauseContinue, pause), (Action::Abort, "abort")]);
         }
     }
-    actions.extend([(Action::Help, "help"), (Action::NextTheme, "theme")]);
+    actions.extend([(Action::Help, "help"), (Action::NextTheme, "theme"), (Action::Palette, "commands")]);
     actions
 }
 

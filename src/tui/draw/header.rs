@@ -111,8 +111,15 @@ fn state_of(scene: &Scene<'_>, sweep: &SweepState, richness: usize) -> Span<'sta
 pub fn tab_line(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
     let look = scene.look;
     let mut x = 0;
+    let help = format!("{} help ", look.key_of(Action::Help));
+    let mut right = vec![span(help, look.dim())];
+    if scene.ui.mouse_released {
+        // For as long as it is so: clicks that do nothing want an explanation.
+        right.insert(0, span(format!(" {} mouse off  ", look.key_of(Action::ReleaseMouse)), look.warn()));
+    }
     let whole: usize = Tab::ALL.into_iter().map(|tab| one_tab(scene, tab, false).width()).sum();
-    let short = whole > usize::from(area.width);
+    let wanted = if scene.ui.mouse_released { Line::from(right.clone()).width() } else { 0 };
+    let short = whole + wanted > usize::from(area.width);
     for tab in Tab::ALL {
         let line = one_tab(scene, tab, short);
         let width = line.width() as u16;
@@ -120,10 +127,11 @@ pub fn tab_line(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitM
         hits.tabs.push((Rect { x: area.x + x, width, ..area }.intersection(area), tab));
         x += width;
     }
-    let help = format!("{} help ", look.key_of(Action::Help));
-    if usize::from(x) + super::text::width(&help) <= usize::from(area.width) {
-        put_right(buf, area, 0, &Line::from(span(help, look.dim())));
+    // Of the two the one that is needed more.
+    while !right.is_empty() && usize::from(x) + Line::from(right.clone()).width() > usize::from(area.width) {
+        right.pop();
     }
+    put_right(buf, area, 0, &Line::from(right));
 }
 
 /// `▸6 Findings 3 `: a tab's number and name, and how many findings ask for something to be done.

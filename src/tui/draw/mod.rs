@@ -9,8 +9,10 @@
 //!  m metric  s size  r re-measure ...                                                    q quit    header::last_line
 //! ```
 
+mod browser;
 mod changes;
 mod classes;
+mod copied;
 mod fan;
 mod fans;
 mod finding;
@@ -22,6 +24,7 @@ mod form;
 mod header;
 mod inspector;
 mod matrix;
+mod palette;
 mod popup;
 mod replay;
 mod route;
@@ -31,6 +34,8 @@ mod sweep;
 mod text;
 mod topology;
 
+pub use browser::draw as draw_sessions;
+pub use copied::facts_text;
 pub use sweep::guess;
 
 use ratatui::buffer::Buffer;

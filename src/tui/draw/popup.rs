@@ -17,6 +17,8 @@ pub fn draw(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) 
         match *popup {
             Popup::Help { scroll } => help(scene, buf, area, scroll, hits),
             Popup::Confirm(ask) => confirm(scene.look, buf, area, ask),
+            Popup::Palette => super::palette::draw(scene, buf, area),
+            Popup::Sessions => super::browser::draw(&scene.ui.browser, scene.look, buf, area),
         }
     }
 }
@@ -55,6 +57,7 @@ fn help_lines(look: &Look, tab: Option<Context>) -> Vec<Line<'static>> {
         ("click", "go there"),
         ("drag", "select a block"),
         ("wheel", "scroll, or zoom the matrix"),
+        ("released", "select text with it: what it did is the terminal's then"),
     ] {
         lines.push(Line::from(vec![span(format!("  {} ", left(what, 20)), look.key()), span(does, look.text())]));
     }

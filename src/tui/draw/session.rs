@@ -136,6 +136,11 @@ fn gpus(model: &Model) -> Vec<(String, String)> {
     topology.ranks.iter().filter_map(of).take(GPUS).collect()
 }
 
+/// What the session was taken on, and nothing else.
+pub fn draw_facts_alone(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, hits: &mut HitMap) {
+    draw_facts(scene, buf, area, &facts(scene, area.width.saturating_sub(2)), hits);
+}
+
 fn draw_facts(scene: &Scene<'_>, buf: &mut Buffer, area: Rect, lines: &[Line<'static>], hits: &mut HitMap) {
     let look = scene.look;
     let rows = usize::from(area.height.saturating_sub(2));

@@ -56,6 +56,11 @@ pub struct FindingsPanel {
 }
 
 impl FindingsPanel {
+    /// Without a cursor.
+    pub fn home(&mut self) {
+        *self = Self { sight: self.sight, lit: self.lit, ..Self::default() };
+    }
+
     /// Stay with the chosen finding in a list that is new.
     pub fn follow(&mut self, told: Option<&Told>) {
         let findings = told.map_or(&[][..], Told::findings);

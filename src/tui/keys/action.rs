@@ -21,6 +21,23 @@ pub enum Context {
     Recorded,
 }
 
+impl Context {
+    /// The word for it in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Everywhere => "everywhere",
+            Self::Sweep => "sweep",
+            Self::Matrix => "matrix",
+            Self::Fits => "fits",
+            Self::Fans => "fans",
+            Self::Findings => "findings",
+            Self::Topology => "topology",
+            Self::Replay => "replay",
+            Self::Recorded => "recorded",
+        }
+    }
+}
+
 macro_rules! actions {
     ($($variant:ident $name:literal $context:ident $doc:literal)*) => {
         /// Everything that a key or the palette can ask for.
@@ -86,6 +103,11 @@ actions! {
     ReleaseMouse "release_mouse" Everywhere "Give the mouse back to the terminal, or take it again"
     Help "help" Everywhere "Show or hide this page"
     Quit "quit" Everywhere "Leave"
+    Palette "palette" Everywhere "All actions by name, and commands"
+    Sessions "sessions" Everywhere "Recorded sessions: open, compare, delete"
+    Undo "undo" Everywhere "Take the last change of the view back"
+    Redo "redo" Everywhere "Make it again"
+    CopyFacts "copy_facts" Everywhere "Copy what is told here to the clipboard"
     StartSweep "start_sweep" Sweep "Start the sweep"
     Toggle "toggle" Sweep "Switch on or off, or take the next choice"
     Increase "increase" Sweep "One more"
