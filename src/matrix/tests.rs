@@ -166,7 +166,7 @@ proptest! {
             for block in 0..axes.side(level) {
                 let span = axes.span(level, block);
                 prop_assert_eq!(span.start, next);
-                prop_assert!(span.len() > 0);
+                prop_assert!(!span.is_empty());
                 next = span.end;
                 for place in span.clone() {
                     prop_assert_eq!(axes.block_of(level, place), block);
