@@ -233,6 +233,17 @@ fn looks_from_all_to_one_host_leave_no_large_step() {
 }
 
 #[test]
+fn of_both_directions_of_a_pair_the_slower_one_is_the_worst() {
+    for (from, to) in [(1, 6), (6, 1)] {
+        let mut grid = Grid::new(Metric::Asymmetry, 8);
+        grid.set(from, to, Value::Known(-1.5));
+        grid.set(to, from, Value::Known(1.5));
+        let at = |block: Block| (block.worst, block.worst_at);
+        assert_eq!(at(grid.all()), (-1.5, Some((from as u32, to as u32))));
+    }
+}
+
+#[test]
 fn the_domain_of_very_many_values_keeps_its_ends() {
     let n = 600;
     let (slow, fast) = ((599, 17), (3, 598));
