@@ -82,8 +82,7 @@ impl Axes {
         let mut unit = Tier::Ranks(1);
         for (at, (_, cut)) in stages.into_iter().enumerate().filter(|(_, stage)| stage.0) {
             let mut step = 1;
-            loop {
-                let Some((next, parts)) = halve(&starts, cut) else { break };
+            while let Some((next, parts)) = halve(&starts, cut) {
                 step *= 2;
                 let whole = next.windows(2).skip(1).all(|pair| cut.get(pair[0] as usize).copied().unwrap_or(true));
                 let tier = match (at, whole) {

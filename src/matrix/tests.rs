@@ -166,7 +166,7 @@ proptest! {
             for block in 0..axes.side(level) {
                 let span = axes.span(level, block);
                 prop_assert_eq!(span.start, next);
-                prop_assert!(span.len() > 0);
+                prop_assert!(!span.is_empty());
                 next = span.end;
                 for place in span.clone() {
                     prop_assert_eq!(axes.block_of(level, place), block);
@@ -229,6 +229,17 @@ fn looks_from_all_to_one_host_leave_no_large_step() {
         assert!(stops.len() <= 4, "{hosts} x {ranks}: {stops:?}");
         let last = *stops.last().unwrap();
         assert!(axes.span(last, 0).len() <= 32, "{hosts} x {ranks}: {stops:?}");
+    }
+}
+
+#[test]
+fn of_both_directions_of_a_pair_the_slower_one_is_the_worst() {
+    for (from, to) in [(1, 6), (6, 1)] {
+        let mut grid = Grid::new(Metric::Asymmetry, 8);
+        grid.set(from, to, Value::Known(-1.5));
+        grid.set(to, from, Value::Known(1.5));
+        let at = |block: Block| (block.worst, block.worst_at);
+        assert_eq!(at(grid.all()), (-1.5, Some((from as u32, to as u32))));
     }
 }
 

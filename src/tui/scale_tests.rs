@@ -253,6 +253,19 @@ fn in_any_order_everything_names_true_ranks() {
             let number = grid.metric().format(grid.get(from, to).known().unwrap(), grid.metric().unit(50e9));
             assert!(shown.contains(&number), "{from}→{to} {number} in {shown:?}\n{screen}");
         }
+        // And so does every header.
+        let all: Vec<(u16, u16, bool)> = (0..16).flat_map(|place| places(&app, &buffer, axes.pair((place, place)))).collect();
+        let (left, top) = (all.iter().map(|at| at.0).min().unwrap(), all.iter().map(|at| at.1).min().unwrap());
+        for place in 0..16 {
+            let own = places(&app, &buffer, axes.pair((place, place)));
+            let words = |at: Vec<(u16, u16)>| -> String { at.into_iter().map(|at| buffer[at].symbol()).collect() };
+            let has = |text: &str, rank: usize| text.split(|c: char| !c.is_ascii_digit()).any(|word| word == rank.to_string());
+            let row: HashSet<u16> = own.iter().map(|at| at.1).collect();
+            let row = words(row.into_iter().flat_map(|y| (left - 6..left).map(move |x| (x, y))).collect());
+            let column = words(own.iter().filter(|at| at.1 == own[0].1 && !at.2).map(|at| (at.0, top - 1)).collect());
+            let (from, to) = axes.pair((place, place));
+            assert!(has(&row, from) && has(&column, to), "{from} in {row:?}, {to} in {column:?}\n{screen}");
+        }
         if order == Order::Slowness {
             // Rank 14 sends slowly, rank 1 receives slowly.
             assert_eq!(axes.pair((0, 0)), (14, 1), "{screen}");

@@ -182,7 +182,7 @@ impl Orders {
             Tier::Rack | Tier::Racks(_) => between(rack(first), rack(last)),
             Tier::Host | Tier::Hosts(_) => between(self.host(first), self.host(last)),
             Tier::Ranks(_) if span.len() == 1 => first.to_string(),
-            Tier::Ranks(_) if self.in_turn(axes, edge, &span) => format!("ranks {first}–{last}"),
+            Tier::Ranks(_) if in_turn(axes, edge, &span) => format!("ranks {first}–{last}"),
             Tier::Ranks(_) => format!("places {}–{}", span.start + 1, span.end),
         }
     }
@@ -190,12 +190,12 @@ impl Orders {
     fn host(&self, rank: usize) -> &str {
         self.host_of.get(rank).and_then(|&host| self.hosts.get(host)).map_or("?", String::as_str)
     }
+}
 
-    /// True if the ranks of some places follow each other.
-    fn in_turn(&self, axes: &Axes, edge: Edge, span: &Range<usize>) -> bool {
-        let first = axes.rank(edge, span.start);
-        span.clone().enumerate().all(|(at, place)| axes.rank(edge, place) == first + at)
-    }
+/// True if the ranks of some places follow each other.
+fn in_turn(axes: &Axes, edge: Edge, span: &Range<usize>) -> bool {
+    let first = axes.rank(edge, span.start);
+    span.clone().enumerate().all(|(at, place)| axes.rank(edge, place) == first + at)
 }
 
 /// Blocks of a level in words: `2×2 hosts`, `rack pairs`.
