@@ -323,9 +323,9 @@ mod tests {
     fn what_is_told_of_a_session_is_what_its_events_tell() {
         let recorded = super::super::read(Path::new(LAB)).unwrap();
         let mut model = crate::session::Model::new(recorded.header);
-        recorded.records.iter().for_each(|record| {
+        for record in &recorded.records {
             model.apply(record);
-        });
+        }
         let entry = look(Path::new(LAB));
         assert_eq!((entry.ranks, entry.hosts, entry.engine.as_deref()), (4, 4, Some("mpi")));
         assert_eq!(entry.samples, Some(model.samples()));
