@@ -125,7 +125,8 @@ pub fn look(folder: &Path) -> Entry {
             (entry.started, entry.engine) = (Some(plain(&brief.started)), Some(plain(&brief.engine)));
         }
         Err(error) => {
-            entry.state = State::Broken(plain(&error.to_string()));
+            let why = if matches!(error, StoreError::NoSession { .. }) { "it has no header.json".to_owned() } else { error.to_string() };
+            entry.state = State::Broken(plain(&why));
             return entry;
         }
     }
