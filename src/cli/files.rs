@@ -216,7 +216,7 @@ fn showing(session: &Path, against: Option<&Path>, plans: &[PathBuf]) -> Result<
     }
     let end = recorded.records.last().map_or(0.0, |record| record.t);
     let against = against.map(load).transpose().context("--against")?.map(Box::new);
-    let settings = recorded.header.settings.clone();
+    let settings = Box::new(recorded.header.settings.clone());
     let movers = vec![settings.mover];
     let feed = Box::new(Replay { records: recorded.records, end, topology });
     Ok(super::watch::screen::Showing::Session { header: Box::new(recorded.header), feed, settings, movers, against })

@@ -138,7 +138,8 @@ pub(super) fn attach(global: &Global, socket: Option<&Path>) -> Result<u8> {
     };
     let settings = header.settings.clone();
     let (header, feed) = (Box::new(header), Box::new(Attached(client)));
-    let showing = super::watch::screen::Showing::Session { header, feed, settings, movers: movers.to_vec(), against: None };
+    let showing =
+        super::watch::screen::Showing::Session { header, feed, settings: Box::new(settings), movers: movers.to_vec(), against: None };
     super::watch::screen::alone(global, showing, |folder, _| anyhow::bail!("{}: a job is watched here", folder.display()))
 }
 

@@ -121,7 +121,9 @@ fn dispatch(cli: Cli, job: Option<Job>) -> Result<u8> {
         }
         preferences::lay(&mut global, sweeps)?;
         sweep.resume.iter_mut().for_each(|path| sessions::place(&global.config, path));
-        command.iter_mut().for_each(|command| sessions::places(&global.config, command));
+        if let Some(command) = &mut command {
+            sessions::places(&global.config, command);
+        }
     }
     // A table that cannot be used is told before a job starts, by whichever rank is asked.
     let compares = matches!(

@@ -210,7 +210,7 @@ pub(super) mod screen {
         Session {
             header: Box<Header>,
             feed: Box<dyn Feed>,
-            settings: SweepSettings,
+            settings: Box<SweepSettings>,
             movers: Vec<MoverKind>,
             /// another session, to be compared with
             against: Option<Box<Model>>,
@@ -261,7 +261,7 @@ pub(super) mod screen {
         match showing {
             Showing::Session { header, feed, settings, movers, against } => {
                 let against = against.map(|model| *model);
-                let setup = look::setup(global, feed, tty, None, settings, movers)?;
+                let setup = look::setup(global, feed, tty, None, *settings, movers)?;
                 let start_tab = if against.is_some() { Some(tui::Tab::Findings) } else { setup.start_tab };
                 Ok(tui::run(tui::Setup { against, start_tab, ..setup }, *header)?)
             }

@@ -139,9 +139,9 @@ fn sessions_are_asked_for_and_one_is_compared_with() {
     assert!(folder.ends_with("two"));
     let (header, records) = lab();
     let mut model = Model::new(header);
-    records.iter().for_each(|record| {
+    for record in &records {
         model.apply(record);
-    });
+    }
     app.shelf_told(ShelfTold::Loaded { name: "two".into(), model: Box::new(model) });
     assert_eq!((app.ui.tab, app.ui.popups.len()), (Tab::Findings, 0));
     frame(&mut app, 120, 40);

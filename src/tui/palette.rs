@@ -94,7 +94,7 @@ pub struct Palette {
 
 impl Palette {
     /// An empty line, with the words that commands take.
-    pub fn new(words: Words) -> Self {
+    pub fn new(words: &Words) -> Self {
         let list = |verb| match verb {
             Verb::Theme => words.themes.clone(),
             Verb::Tab => Tab::ALL.iter().map(|tab| tab.title().to_lowercase()).collect(),
@@ -298,7 +298,7 @@ mod tests {
 
     fn palette(text: &str) -> Palette {
         let words = Words { themes: vec!["dark".into(), "light".into()], sizes: vec![4096, 1 << 20] };
-        Palette { typing: Typing::new(text), ..Palette::new(words) }
+        Palette { typing: Typing::new(text), ..Palette::new(&words) }
     }
 
     fn entered(text: &str) -> Result<Order, String> {

@@ -1,8 +1,8 @@
 //! The loop: messages in, at most twenty frames a second out, never inside a timed region.
 
 use std::io::Write;
-use std::sync::mpsc::RecvTimeoutError;
-use std::sync::{Arc, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crossterm::event::{Event as Input, MouseEventKind};
@@ -10,7 +10,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::app::App;
-use super::feed::{Ended, Feed, Keep, Mode, Setup, TuiError};
+use super::feed::{Ended, Feed, Keep, Keeper, Mode, Setup, Shelf, Themes, Tty, TuiError};
 use super::look::Look;
 use super::output::Output;
 use super::state::{Tab, Ui};
@@ -35,45 +35,8 @@ const PATIENCE_KNOWN: Duration = Duration::from_millis(100);
 
 /// Show a session until the person leaves or its events end.
 pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
-    let Setup {
-        mut feed,
-        mut keeper,
-        tty,
-        gate,
-        theme,
-        themes,
-        color,
-        keys,
-        settings,
-        movers,
-        efficiency,
-        against,
-        start_tab,
-        mouse,
-        frames,
-        mut shelf,
-        mut changed_themes,
-    } = setup;
-    let (look, warnings) = Look::new(&theme, themes, super::level(color), keys.as_deref())?;
-    // A live session is there to be measured, a recorded one to be looked at.
-    let first = if feed.mode() == Mode::Recorded { Tab::Matrix } else { Tab::Sweep };
-    let mut ui = Ui::new(start_tab.unwrap_or(first), &settings, movers);
-    ui.mouse_released = !mouse;
-    let shortest = Duration::from_secs(1) / frames.clamp(1, 60);
-    let mut app = App::new(Model::new(header), ui, look, feed.mode(), &efficiency);
-    app.shelf = shelf.is_some();
-    app.warn(&warnings);
-    if let Some(other) = against {
-        app.compare_with(other);
-    }
-    let mut screen = Screen::new(tty.output);
-    if !mouse {
-        screen.output.mouse(false)?;
-    }
-    let keys = tty.input.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut themed = Instant::now();
-    let mut untouched = start_tab.is_none();
-    screen.resize((tty.size)());
+    let Stage { mut app, mut screen, mut beside, mut feed, size, input, gate, shortest, mut untouched } = begin(setup, header)?;
+    let keys = input.lock().unwrap_or_else(PoisonError::into_inner);
     let (mut asked, mut drawn, mut sized): (Option<Instant>, Option<Instant>, Instant) = (None, None, Instant::now());
     let mut overdrawn: Option<u64> = None;
     let mut leaving = false;
@@ -81,7 +44,7 @@ pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
         let now = Instant::now();
         if now - sized >= SIZE {
             sized = now;
-            screen.resize((tty.size)());
+            screen.resize(size());
         }
         let measuring = gate.as_ref().is_some_and(|gate| gate.measuring());
         let (between_frames, between_news) = match (measuring, app.lively()) {
@@ -98,19 +61,7 @@ pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
             let known = overdrawn.is_some() && overdrawn == app.probe();
             let patience = if known { PATIENCE_KNOWN } else { PATIENCE };
             let news = pass(gate.as_ref(), patience, || {
-                if let Some(changed) = changed_themes.as_mut().filter(|_| now - themed >= THEMES) {
-                    themed = now;
-                    screen.changed |= changed().is_some_and(|own| app.renew_themes(own));
-                }
-                for told in shelf.iter_mut().flat_map(|shelf| shelf.drain()) {
-                    app.shelf_told(told);
-                    screen.changed = true;
-                }
-                if let Some(told) = keeper.told() {
-                    let refused = told.is_err();
-                    app.ui.say(told.unwrap_or_else(|why| why), refused);
-                    screen.changed = true;
-                }
+                screen.changed |= beside.news(&mut app, now);
                 frame(&mut app, &mut screen, feed.as_mut(), (since, untouched))
             })?;
             if let Some(ended) = news.ended {
@@ -134,7 +85,7 @@ pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
         };
         for input in coalesce(std::iter::once(first).chain(keys.try_iter())) {
             if matches!(input, Input::Resize(..)) {
-                screen.resize((tty.size)());
+                screen.resize(size());
             }
             if matches!(input, Input::Key(_)) || matches!(input, Input::Mouse(mouse) if matches!(mouse.kind, MouseEventKind::Down(_))) {
                 // From now on the person decides what is looked at.
@@ -145,18 +96,6 @@ pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
             screen.changed |= reaction.changed;
             match reaction.effect {
                 Effect::Send(command) => feed.send(command),
-                Effect::Redraw => screen.output.forget(),
-                Effect::SavePicture => {
-                    let size = (screen.area.width, screen.area.height);
-                    let canvas = pass(gate.as_ref(), PATIENCE_KNOWN, || app.picture(size));
-                    let of = app.ui.tab.title().to_lowercase();
-                    keeper.keep(Keep::Picture { session: app.model.header.name.clone(), of, canvas });
-                }
-                Effect::WriteReport => {
-                    app.ui.say("writing the report …", false);
-                    keeper.keep(Keep::Report { model: Arc::clone(&app.model) });
-                }
-                Effect::ReleaseMouse(released) => screen.output.mouse(!released)?,
                 // The question was answered before.
                 _ if leaving && (reaction.effect == Effect::Leave || app.asks_to_leave()) => return Ok(Ended::AtOnce),
                 Effect::Leave => {
@@ -172,20 +111,139 @@ pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
                     }
                     return Ok(Ended::Quit);
                 }
-                Effect::Copy(text) => screen.output.copy(&text)?,
-                Effect::Ask(wish) => {
-                    if let Some(shelf) = &mut shelf {
-                        shelf.ask(wish);
+                other => {
+                    if let Some(ended) = beside.carry_out(other, &mut app, &mut screen, gate.as_ref())? {
+                        return Ok(ended);
                     }
                 }
-                Effect::Open { folder, against } => {
-                    // The next one begins as this one did.
-                    screen.output.mouse(mouse)?;
-                    return Ok(Ended::Open { folder, against });
-                }
-                Effect::Nothing | Effect::NextTheme | Effect::Play(_) => {}
             }
         }
+    }
+}
+
+/// All that the loop goes on.
+struct Stage {
+    app: App,
+    screen: Screen,
+    beside: Beside,
+    feed: Box<dyn Feed>,
+    size: Box<dyn Fn() -> (u16, u16) + Send>,
+    input: Arc<Mutex<Receiver<Input>>>,
+    gate: Option<Arc<Gate>>,
+    /// shortest time between two frames
+    shortest: Duration,
+    /// the person has not decided yet what is looked at
+    untouched: bool,
+}
+
+fn begin(setup: Setup, header: Header) -> Result<Stage, TuiError> {
+    let Setup {
+        feed,
+        keeper,
+        tty: Tty { output, size, input },
+        gate,
+        theme,
+        themes,
+        color,
+        keys,
+        settings,
+        movers,
+        efficiency,
+        against,
+        start_tab,
+        mouse,
+        frames,
+        shelf,
+        changed_themes,
+    } = setup;
+    let (look, warnings) = Look::new(&theme, themes, super::level(color), keys.as_deref())?;
+    // A live session is there to be measured, a recorded one to be looked at.
+    let first = if feed.mode() == Mode::Recorded { Tab::Matrix } else { Tab::Sweep };
+    let mut ui = Ui::new(start_tab.unwrap_or(first), &settings, movers);
+    ui.mouse_released = !mouse;
+    let shortest = Duration::from_secs(1) / frames.clamp(1, 60);
+    let mut app = App::new(Model::new(header), ui, look, feed.mode(), &efficiency);
+    app.shelf = shelf.is_some();
+    let beside = Beside { keeper, shelf, changed_themes, themed: Instant::now(), mouse };
+    app.warn(&warnings);
+    if let Some(other) = against {
+        app.compare_with(other);
+    }
+    let mut screen = Screen::new(output);
+    if !mouse {
+        screen.output.mouse(false)?;
+    }
+    screen.resize(size());
+    Ok(Stage { app, screen, beside, feed, size, input, gate, shortest, untouched: start_tab.is_none() })
+}
+
+/// What a screen has besides its session.
+struct Beside {
+    /// writes pictures and reports
+    keeper: Box<dyn Keeper>,
+    shelf: Option<Box<dyn Shelf>>,
+    changed_themes: Option<Themes>,
+    /// when theme files were looked at last
+    themed: Instant,
+    /// the mouse is the screen's from the beginning
+    mouse: bool,
+}
+
+impl Beside {
+    /// What became of wishes, of what was to be kept, and of theme files; true if a new frame is due.
+    fn news(&mut self, app: &mut App, now: Instant) -> bool {
+        let mut changed = false;
+        if let Some(themes) = self.changed_themes.as_mut().filter(|_| now - self.themed >= THEMES) {
+            self.themed = now;
+            changed |= themes().is_some_and(|own| app.renew_themes(own));
+        }
+        for told in self.shelf.iter_mut().flat_map(|shelf| shelf.drain()) {
+            app.shelf_told(told);
+            changed = true;
+        }
+        if let Some(told) = self.keeper.told() {
+            let refused = told.is_err();
+            app.ui.say(told.unwrap_or_else(|why| why), refused);
+            changed = true;
+        }
+        changed
+    }
+
+    /// What an input asks of the terminal and of the recorded sessions; how the screen ends, if it does.
+    fn carry_out(
+        &mut self,
+        effect: Effect,
+        app: &mut App,
+        screen: &mut Screen,
+        gate: Option<&Arc<Gate>>,
+    ) -> Result<Option<Ended>, TuiError> {
+        match effect {
+            Effect::Redraw => screen.output.forget(),
+            Effect::SavePicture => {
+                let size = (screen.area.width, screen.area.height);
+                let canvas = pass(gate, PATIENCE_KNOWN, || app.picture(size));
+                let of = app.ui.tab.title().to_lowercase();
+                self.keeper.keep(Keep::Picture { session: app.model.header.name.clone(), of, canvas });
+            }
+            Effect::WriteReport => {
+                app.ui.say("writing the report …", false);
+                self.keeper.keep(Keep::Report { model: Arc::clone(&app.model) });
+            }
+            Effect::ReleaseMouse(released) => screen.output.mouse(!released)?,
+            Effect::Copy(text) => screen.output.copy(&text)?,
+            Effect::Ask(wish) => {
+                if let Some(shelf) = &mut self.shelf {
+                    shelf.ask(wish);
+                }
+            }
+            Effect::Open { folder, against } => {
+                // The next one begins as this one did.
+                screen.output.mouse(self.mouse)?;
+                return Ok(Some(Ended::Open { folder, against }));
+            }
+            Effect::Nothing | Effect::NextTheme | Effect::Play(_) | Effect::Send(_) | Effect::Leave => {}
+        }
+        Ok(None)
     }
 }
 

@@ -85,7 +85,7 @@ fn what_is_measured_priced_and_compared_is_as_its_schema() {
     strict(&schema, &told, |told| told["plans"][0]["seconds"] = Value::Null);
     checked(&place, &format!("replay {plan} --fabric b70-8 --json"), "prices");
     let (told, schema) = checked(&place, &format!("replay {plan} --execute --fabric b70-8 --repeats 2 --json"), "executions");
-    assert_eq!((&told[0]["runs"].as_array().map(Vec::len), &told[0]["within"]), (&Some(2), &json!(true)));
+    assert!(told[0]["runs"].as_array().map(Vec::len) == Some(2) && told[0]["within"].is_boolean(), "{told}");
     strict(&schema, &told, |told| told[0]["runs"] = json!(2));
 
     let piece = |shape: [u64; 2], from: u64, columns: u64, location: u64| json!({"shard_shape": shape, "pieces": [{"shape": shape, "source": [from, [4, 1]], "dest": [0, [columns, 1]], "locations": [location]}]});

@@ -125,7 +125,8 @@ pub fn look(folder: &Path) -> Entry {
             (entry.started, entry.engine) = (Some(plain(&brief.started)), Some(plain(&brief.engine)));
         }
         Err(error) => {
-            entry.state = State::Broken(plain(&error.to_string()));
+            let why = if matches!(error, StoreError::NoSession { .. }) { "it has no header.json".to_owned() } else { error.to_string() };
+            entry.state = State::Broken(plain(&why));
             return entry;
         }
     }
@@ -323,9 +324,9 @@ mod tests {
     fn what_is_told_of_a_session_is_what_its_events_tell() {
         let recorded = super::super::read(Path::new(LAB)).unwrap();
         let mut model = crate::session::Model::new(recorded.header);
-        recorded.records.iter().for_each(|record| {
+        for record in &recorded.records {
             model.apply(record);
-        });
+        }
         let entry = look(Path::new(LAB));
         assert_eq!((entry.ranks, entry.hosts, entry.engine.as_deref()), (4, 4, Some("mpi")));
         assert_eq!(entry.samples, Some(model.samples()));

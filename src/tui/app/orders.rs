@@ -18,7 +18,7 @@ impl App {
     /// Open the palette.
     pub(super) fn open_palette(&mut self) {
         let words = Words { themes: self.look.theme_names(), sizes: self.model.cells.sizes().to_vec() };
-        self.ui.palette = Palette::new(words);
+        self.ui.palette = Palette::new(&words);
         self.ui.popups.push(Popup::Palette);
     }
 

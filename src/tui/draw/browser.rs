@@ -63,13 +63,16 @@ fn title(browser: &Browser) -> String {
 fn heading(look: &Look, name: usize, wide: bool) -> Line<'static> {
     let mut text = format!("  {} {}", left("name", name), left("began, UTC", WHEN));
     if wide {
-        text += &format!(" {}", left("engine", ENGINE - 1));
+        text.push(' ');
+        text += &left("engine", ENGINE - 1);
     }
     text += &right("ranks", RANKS);
     if wide {
         text += &right("hosts", HOSTS);
     }
-    text += &format!("{} {}note", right("samples", SAMPLES), left("", STATE));
+    text += &right("samples", SAMPLES);
+    text += &" ".repeat(STATE + 1);
+    text += "note";
     Line::from(span(text, look.dim()))
 }
 
