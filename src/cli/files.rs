@@ -44,7 +44,8 @@ pub(super) fn load(path: &Path) -> Result<Model> {
 
 /// The same as it is, or would be, recorded.
 fn recorded(path: &Path) -> Result<Recorded> {
-    let (header, records) = if path.is_dir() {
+    // Of what is not there it is told what a session is.
+    let (header, records) = if path.is_dir() || !path.exists() {
         return Ok(store::read(path)?);
     } else if super::import::is_ours(path) {
         export::read_calibration(path)?.to_records()

@@ -21,6 +21,7 @@ use crate::units::{format_size, plain};
 
 #[derive(Debug, Args)]
 pub struct ImportArgs {
+    #[allow(clippy::doc_markdown, reason = "the text of --help")]
     /// Output of nvbandwidth, p2pBandwidthLatencyTest, nccl-tests, mpiGraph, OSU, IMB, perftest, `ucx_perftest`, TransferBench,
     /// `rocm_bandwidth_test` or nvloom, DeepSpeed's raw samples, calibrations and sessions of this program; and topologies that tell what
     /// the ranks sit on: nvidia-smi topo -m, NCCL or hwloc XML, lspci

@@ -10,7 +10,9 @@ impl Calibration {
     pub fn to_model(&self) -> Model {
         let (header, records) = self.to_records();
         let mut model = Model::new(header);
-        records.iter().for_each(|record| _ = model.apply(record));
+        for record in &records {
+            model.apply(record);
+        }
         model
     }
 

@@ -86,7 +86,7 @@ impl Imported {
     /// What a reader of its numbers must know: unit, who sends, size, notes, and why it is in no sample.
     pub fn means(&self) -> String {
         let size = if self.size_told || self.sizes.is_empty() { "" } else { "; the size is not told, the tool's default stands for it" };
-        let notes: String = self.notes.iter().map(|note| format!("; {note}")).collect();
+        let notes = self.notes.iter().fold(String::new(), |all, note| all + "; " + note);
         let why = if self.why.is_empty() { String::new() } else { format!("; {}", self.why) };
         format!("{}; {}{size}{notes}{why}", self.unit, self.orientation)
     }

@@ -39,8 +39,8 @@ pub fn build(name: &str, sources: &[Source], hardware: Vec<Hardware>, pairs: &[(
         !number && !tables.iter().any(|table| table.test.to_lowercase().contains(&name.to_lowercase()))
     });
     if let Some(unknown) = unknown {
-        let names: Vec<String> = tables.iter().zip(1..).map(|(table, at)| format!("{at} {}", table.test)).collect();
-        return Err(format!("--table {}: no table is named so; there are {}", plain(unknown), names.join(", ")));
+        let all: Vec<String> = tables.iter().zip(1..).map(|(table, at)| format!("{at} {}", table.test)).collect();
+        return Err(format!("--table {}: no table is named so; there are {}", plain(unknown), all.join(", ")));
     }
     let pairs = told_pairs(sources, pairs)?;
     let (ends, seats) = seat(&tables, &pairs);
@@ -132,7 +132,9 @@ fn session(name: &str, sources: &[Source], tables: &[&Table], seats: &[Vec<usize
     }
     if !samples.is_empty() {
         let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
-        samples.iter().for_each(|sample| *counts.entry(sample.bytes).or_default() += 1);
+        for sample in &samples {
+            *counts.entry(sample.bytes).or_default() += 1;
+        }
         events.push(Event::SweepStarted { settings, resumed: false });
         events.extend(counts.iter().map(|(&bytes, &repeats)| Event::Foreseen { bytes, repeats }));
         let same = |a: &Sample, b: &Sample| {

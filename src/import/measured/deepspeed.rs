@@ -42,12 +42,12 @@ pub(super) fn json(root: &Value, skips: &mut Skips) -> Option<Vec<Table>> {
     if !(first.contains_key("pattern") && (first.contains_key("from_process") || root.get("backend").is_some())) {
         return None;
     }
-    let nodes: Vec<u64> = root["node_of"].as_array().into_iter().flatten().filter_map(Value::as_u64).take(MOST_ENDS).collect();
-    let told = root["world"].as_u64().and_then(|world| usize::try_from(world).ok()).unwrap_or(nodes.len());
+    let seats: Vec<u64> = root["node_of"].as_array().into_iter().flatten().filter_map(Value::as_u64).take(MOST_ENDS).collect();
+    let told = root["world"].as_u64().and_then(|world| usize::try_from(world).ok()).unwrap_or(seats.len());
     let mut read: Vec<Sample> = Vec::new();
     let (mut wrong, mut first_wrong) = (0_usize, String::new());
     for (at, value) in samples.iter().take(MOST_SAMPLES).enumerate() {
-        match Entry::deserialize(value).map_err(|error| error.to_string()).and_then(|entry| sample(entry, &nodes)) {
+        match Entry::deserialize(value).map_err(|error| error.to_string()).and_then(|entry| sample(entry, &seats)) {
             Ok(sample) => read.push(sample),
             Err(why) => {
                 if wrong == 0 {
@@ -65,7 +65,7 @@ pub(super) fn json(root: &Value, skips: &mut Skips) -> Option<Vec<Table>> {
     }
     let ranks = read.iter().flat_map(|sample| [sample.from, sample.to].into_iter().chain(sample.root).chain(sample.peers.iter().copied()));
     let world = ranks.max().map_or(0, |most| most + 1).max(if told <= MOST_ENDS { told } else { 0 });
-    let host = |rank: usize| nodes.get(rank).map(|node| format!("node{node}"));
+    let host = |rank: usize| seats.get(rank).map(|node| format!("node{node}"));
     let device = root["device"].as_str().unwrap_or("cpu");
     let memory = if device.starts_with("cuda") { Memory::Cuda } else { Memory::Host };
     let mut notes = Vec::new();
@@ -92,7 +92,7 @@ pub(super) fn json(root: &Value, skips: &mut Skips) -> Option<Vec<Table>> {
     }])
 }
 
-fn sample(entry: Entry, nodes: &[u64]) -> Result<Sample, String> {
+fn sample(entry: Entry, seats: &[u64]) -> Result<Sample, String> {
     let pattern = match (entry.pattern.as_str(), entry.both_ways) {
         ("local", _) => Pattern::Local,
         ("peer", false) => Pattern::Peer,
@@ -119,7 +119,7 @@ fn sample(entry: Entry, nodes: &[u64]) -> Result<Sample, String> {
         (Pattern::Local, _) => (entry.from_process, entry.from_process),
         _ => (entry.from_process, entry.to_process),
     };
-    let between = |a: usize, b: usize| match (a == b, nodes.get(a), nodes.get(b)) {
+    let between = |a: usize, b: usize| match (a == b, seats.get(a), seats.get(b)) {
         (true, ..) => PathClass::Local,
         (_, Some(a), Some(b)) if a != b => PathClass::InterNode,
         _ => PathClass::IntraNode,

@@ -44,7 +44,7 @@ const OF_JSON: &[OfJson] = &[
 pub(super) const MOST_ENDS: usize = 16_384;
 
 /// More samples are not kept of a file.
-pub(super) const MOST_SAMPLES: usize = 4 << 20;
+pub(super) const MOST_SAMPLES: usize = 2 << 20;
 
 /// What a text told.
 #[derive(Debug, Clone, PartialEq)]

@@ -66,6 +66,7 @@ fn run(lines: &[Line<'_>], skips: &mut Skips) -> (Vec<Table>, usize) {
 
 /// What stands above a matrix.
 #[derive(Debug, Clone)]
+#[allow(clippy::struct_excessive_bools, reason = "what a heading says, one by one")]
 struct Heading {
     text: String,
     line: usize,

@@ -254,7 +254,9 @@ fn feed(inputs: u64, seed: u64, kind: Option<&str>) -> u64 {
         assert!(begun.elapsed() < Duration::from_secs(10), "input {at} of seed {seed} ({kind}) took {:?}", begun.elapsed());
         if let Ok(found) = found {
             read += 1;
-            found.iter().for_each(|table| check(table, &format!("input {at} of seed {seed}")));
+            for table in &found {
+                check(table, &format!("input {at} of seed {seed}"));
+            }
             let source = Source { file: "damaged".to_owned(), tables: found };
             let built = catch_unwind(|| build("x", &[source], Vec::new(), &[], &[]));
             let Ok(built) = built else { panic!("input {at} of seed {seed} ({kind}) panicked as a session:\n{text}") };
@@ -339,14 +341,16 @@ fn kinds(diagnosis: &Diagnosis) -> Vec<(String, Vec<(usize, usize)>)> {
     all
 }
 
+#[allow(clippy::needless_range_loop, reason = "a transposition")]
 /// A read test prints what flows from the column to the row: a matrix that was turned over somewhere would blame others.
 #[test]
 fn an_imported_matrix_tells_what_the_same_matrix_measured_tells() {
     let mut text = "Running device_to_device_memcpy_read_ce.\nmemcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n".to_owned();
     let head: Vec<String> = (0..8).map(|at| format!("{at:>10}")).collect();
     writeln!(text, "  {}", head.concat()).unwrap();
-    for reader in 0..8 {
-        let cells = (0..8).map(|sender| if sender == reader { "       N/A".to_owned() } else { format!("{:>10.2}", B70[sender][reader]) });
+    for reader in 0..B70.len() {
+        let cells =
+            (0..B70.len()).map(|sender| if sender == reader { "       N/A".to_owned() } else { format!("{:>10.2}", B70[sender][reader]) });
         writeln!(text, "{reader:>2}{}", cells.collect::<String>()).unwrap();
     }
     let rows: Vec<String> = B70.iter().map(|row| format!("{row:?}")).collect();
@@ -449,7 +453,7 @@ fn collectives_alone_say_what_they_have() {
     let words = "nccl-tests all_reduce: 1 size of all 2 ranks together";
     for command in ["diagnose", "fit"] {
         let ran = run(&place, &[command, &file]);
-        assert!(ran.ended_with(0).stdout.replace("\n", " ").contains(words), "{command}: {}", ran.stdout);
+        assert!(ran.ended_with(0).stdout.replace('\n', " ").contains(words), "{command}: {}", ran.stdout);
         assert!(!ran.stdout.contains("0 samples"), "{command}: {}", ran.stdout);
     }
     let ran = run(&place, &["import", &file]);

@@ -52,7 +52,7 @@ fn table(run: &Run, test: &Value, skips: &mut Skips) -> Option<Table> {
         return None;
     }
     let read = |value: &Value| match value {
-        Value::String(text) => cell(text.trim()).ok().flatten(),
+        Value::String(word) => cell(word.trim()).ok().flatten(),
         Value::Number(number) => number.as_f64().filter(|number| *number >= 0.0),
         _ => None,
     };

@@ -91,12 +91,12 @@ impl Kind {
     }
 
     /// True if rows are GPUs as columns are.
-    pub(super) const fn is_square(&self) -> bool {
+    pub(super) const fn is_square(self) -> bool {
         !matches!(self.flow, Flow::Own(_) | Flow::ToOthers | Flow::FromOthers)
     }
 
     /// The test's name, with which of its matrices it is.
-    pub(super) fn name(&self, test: &str, heading: &str) -> String {
+    pub(super) fn name(test: &str, heading: &str) -> String {
         let part = ["Read1", "Read2", "Write1", "Write2", "Total"].into_iter().find(|part| heading.contains(part));
         match (test.is_empty(), part) {
             (true, _) => crate::import::text::named(heading),
@@ -105,7 +105,7 @@ impl Kind {
         }
     }
 
-    pub(super) fn orientation(&self, heading: &str) -> &'static str {
+    pub(super) fn orientation(self, heading: &str) -> &'static str {
         let against = heading.contains("GPU(row)");
         match self.flow {
             Flow::Own(Pattern::Local) => "a copy within the column's GPU",
@@ -123,7 +123,7 @@ impl Kind {
         }
     }
 
-    pub(super) fn notes(&self, test: &str) -> Vec<String> {
+    pub(super) fn notes(self, test: &str) -> Vec<String> {
         let mut notes = Vec::new();
         if test.is_empty() {
             notes.push("the test's name was cut off: its heading tells what it is".to_owned());

@@ -64,7 +64,7 @@ impl Run {
         let (unit, scale) = if kind.latency { ("ns", 1e-9) } else { ("GB/s (1e9 bytes)", 1e9) };
         let mut table = Table {
             tool: Tool::Nvbandwidth,
-            test: kind.name(test, heading),
+            test: Kind::name(test, heading),
             version: self.version.clone(),
             line,
             unit,
@@ -78,7 +78,7 @@ impl Run {
         };
         for (row, cells) in &grid.rows {
             for (&column, &value) in grid.columns.iter().zip(cells) {
-                put(&mut table.samples, &kind, (*row, column), value.map(|value| value * scale), world);
+                put(&mut table.samples, kind, (*row, column), value.map(|value| value * scale), world);
             }
         }
         if table.samples.iter().all(|sample| sample.status != Status::Ok) {
@@ -90,7 +90,7 @@ impl Run {
 }
 
 /// The samples of a cell; `value` is in bytes/s, or of latencies in seconds.
-fn put(samples: &mut Vec<Sample>, kind: &Kind, (row, column): (usize, usize), value: Option<f64>, world: usize) {
+fn put(samples: &mut Vec<Sample>, kind: Kind, (row, column): (usize, usize), value: Option<f64>, world: usize) {
     let bytes = if kind.latency { LOAD } else { COPY };
     let one = |pattern: Pattern, from: usize, to: usize, rate: Option<f64>| {
         let path = if from == to { PathClass::Local } else { PathClass::IntraNode };

@@ -1,3 +1,5 @@
+#![allow(clippy::float_cmp, reason = "rounded to what was printed")]
+
 use super::*;
 use crate::import::text::lines;
 

@@ -17,7 +17,7 @@ pub(in crate::import::measured) fn read(lines: &[Line<'_>], skips: &mut Skips) -
 
 fn run(lines: &[Line<'_>], skips: &mut Skips) -> (Vec<Table>, usize) {
     let (mut told, mut tables) = (Run::default(), Vec::new());
-    let (mut test, mut pending) = (String::new(), None::<(usize, String)>);
+    let (mut running_test, mut pending) = (String::new(), None::<(usize, String)>);
     let (mut used, mut at, mut before) = (0, 0, "");
     while at < lines.len() && at - used <= GAP {
         let line = lines[at];
@@ -30,8 +30,8 @@ fn run(lines: &[Line<'_>], skips: &mut Skips) -> (Vec<Table>, usize) {
             told.version = Some(named(found));
         } else if let Some(name) = running(text) {
             untold(&mut pending, skips);
-            named(name).clone_into(&mut test);
-            pending = Some((line.number, format!("{test}: no matrix follows")));
+            named(name).clone_into(&mut running_test);
+            pending = Some((line.number, format!("{running_test}: no matrix follows")));
         } else if let Some((number, end)) = device(text) {
             if number == 0 && end.host.is_none() && is_host(before) {
                 told.host = Some(named(before));
@@ -43,14 +43,14 @@ fn run(lines: &[Line<'_>], skips: &mut Skips) -> (Vec<Table>, usize) {
             let grid = lines.get(at + 1..).and_then(|rest| grid::read(rest, None, skips));
             if let Some(grid) = grid {
                 at += grid.used;
-                let name = name_of(&test, lines.get(at + 1..).unwrap_or_default());
+                let name = name_of(&running_test, lines.get(at + 1..).unwrap_or_default());
                 tables.extend(told.table(&name, text, line.number, &grid, skips).filter(|_| has_rows(&grid)));
             } else {
-                skips.push(line.number, format!("{test}: no matrix under its heading"));
+                skips.push(line.number, format!("{running_test}: no matrix under its heading"));
             }
         } else if let Some(why) = outcome(text) {
             if let Some((_, reason)) = &mut pending {
-                *reason = format!("{test}: {why}");
+                *reason = format!("{running_test}: {why}");
             }
         } else {
             known = ["CUDA ", "Driver Version", "Built from", "MPI version", "SUM ", "MIN ", "MAX ", "AVG ", "&&&& ", "NOTE: "]
@@ -139,8 +139,8 @@ fn outcome(text: &str) -> Option<String> {
 /// The name that was announced, or that the sum below tells.
 fn name_of(test: &str, below: &[Line<'_>]) -> String {
     let sum = |line: &Line<'_>| {
-        let text = line.text.trim();
-        let rest = text.strip_prefix("SUM ").or_else(|| text.strip_prefix("&&&& PERF "))?;
+        let words = line.text.trim();
+        let rest = words.strip_prefix("SUM ").or_else(|| words.strip_prefix("&&&& PERF "))?;
         rest.split_whitespace().next().map(named)
     };
     let below = below.iter().take(3).find_map(sum);
