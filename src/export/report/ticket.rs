@@ -44,7 +44,9 @@ pub fn ticket(model: &Model, measured: &Measured, diagnosis: &Diagnosis) -> Stri
         }
     }
     match diagnosis.findings.len() {
-        0 => out.push_str(&format!("{}\n", text(&nothing(model)))),
+        0 => {
+            let _ = writeln!(out, "{}", text(&nothing(model)));
+        }
         all if all > FINDINGS => {
             let _ = writeln!(out, "\nand {} more.", all - FINDINGS);
         }
