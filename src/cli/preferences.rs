@@ -99,6 +99,7 @@ fn check_theme(config: &Config, global: &Global) -> Result<()> {
 }
 
 #[cfg(not(feature = "tui"))]
+#[allow(clippy::unnecessary_wraps, reason = "with the screen it can fail")]
 fn check_theme(_: &Config, _: &Global) -> Result<()> {
     Ok(())
 }
