@@ -43,7 +43,7 @@ pub(super) fn load(path: &Path) -> Result<Model> {
 }
 
 /// The same as it is, or would be, recorded.
-fn recorded(path: &Path) -> Result<Recorded> {
+pub(super) fn recorded(path: &Path) -> Result<Recorded> {
     // Of what is not there it is told what a session is.
     let (header, records) = if path.is_dir() || !path.exists() {
         return Ok(store::read(path)?);
@@ -173,54 +173,8 @@ pub(super) fn open(global: &super::args::Global, session: Option<&Path>, against
     if session.is_none() && (against.is_some() || !plans.is_empty()) {
         bail!("--against and --plan belong to a session: name it (toposcope sessions lists yours)");
     }
-    let first = session.map_or_else(|| Ok(Showing::List(None)), |session| showing(session, against, plans))?;
-    alone(global, first, |folder, against| showing(folder, against, &[]))
-}
-
-/// A recorded session as the screen shows it.
-#[cfg(feature = "tui")]
-fn showing(session: &Path, against: Option<&Path>, plans: &[PathBuf]) -> Result<super::watch::screen::Showing> {
-    use crate::tui::{Drained, Feed, Mode};
-
-    struct Replay {
-        records: Vec<session::Record>,
-        end: f64,
-        topology: crate::topology::Topology,
-    }
-
-    impl Feed for Replay {
-        fn drain(&mut self) -> Drained {
-            Drained { records: std::mem::take(&mut self.records), ended: None }
-        }
-
-        fn send(&mut self, command: session::Command) {
-            // A recorded session can still be asked what a plan would cost.
-            let session::Command::LoadPlan { path } = command else { return };
-            let event = match super::plans::load(&path, &self.topology) {
-                Ok(traffic) => session::Event::PlanLoaded { traffic },
-                Err(why) => session::Event::Notice { text: crate::units::plain(&why) },
-            };
-            self.records.push(session::Record { t: self.end, event });
-        }
-
-        fn mode(&self) -> Mode {
-            Mode::Recorded
-        }
-    }
-
-    let mut recorded = recorded(session)?;
-    let topology = recorded.header.topology.clone();
-    for path in plans {
-        let traffic = super::plans::load(path, &topology).map_err(anyhow::Error::msg).context("--plan")?;
-        let t = recorded.records.last().map_or(0.0, |record| record.t);
-        recorded.records.push(session::Record { t, event: session::Event::PlanLoaded { traffic } });
-    }
-    let end = recorded.records.last().map_or(0.0, |record| record.t);
-    let against = against.map(load).transpose().context("--against")?.map(Box::new);
-    let settings = Box::new(recorded.header.settings.clone());
-    let movers = vec![settings.mover];
-    let feed = Box::new(Replay { records: recorded.records, end, topology });
-    Ok(super::watch::screen::Showing::Session { header: Box::new(recorded.header), feed, settings, movers, against })
+    let first = session.map_or_else(|| Ok(Showing::List(None)), |session| super::recorded::showing(session, against, plans))?;
+    alone(global, first, |folder, against| super::recorded::showing(folder, against, &[]))
 }
 
 #[cfg(not(feature = "tui"))]

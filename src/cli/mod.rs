@@ -26,6 +26,8 @@ mod plans;
 mod preferences;
 mod prices;
 mod progress;
+#[cfg(feature = "tui")]
+mod recorded;
 mod recorder;
 mod replay;
 mod run_tests;

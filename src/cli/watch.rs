@@ -159,7 +159,7 @@ pub(super) mod screen {
         fn drain(&mut self) -> Drained {
             let records = std::mem::take(&mut *self.inbox.lock().unwrap_or_else(PoisonError::into_inner));
             let ended = *self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-            Drained { records, ended: ended.then(|| "the job has ended".to_owned()) }
+            Drained { records, ended: ended.then(|| "the job has ended".to_owned()), waits: None }
         }
 
         fn send(&mut self, command: Command) {
@@ -239,8 +239,10 @@ pub(super) mod screen {
         keys::events(screen.handle(), sender)?;
         let input = Arc::new(Mutex::new(input));
         let mut showing = first;
+        let mut plays;
         let ended = loop {
             let handle = screen.handle();
+            plays = matches!(&showing, Showing::Session { feed, .. } if feed.mode() == tui::Mode::Recorded);
             let tty = tui::Tty { output: Box::new(screen.writer()), size: Box::new(move || handle.size()), input: Arc::clone(&input) };
             match show(global, showing, tty) {
                 Ok(tui::Ended::Open { folder, against }) => {
@@ -252,6 +254,8 @@ pub(super) mod screen {
         screen.restore();
         guard.dismiss();
         if let tui::Ended::Feed(reason) = ended? {
+            // A job ends; a recorded session only where it cannot be read.
+            anyhow::ensure!(!plays, "{reason}");
             super::super::print(&format!("{reason}\n"));
         }
         Ok(super::super::FINE)

@@ -53,7 +53,9 @@ pub(super) fn known() -> String {
     names.join(", ")
 }
 
-const MEASUREMENT: &str = "a measurement, not a topology";
+pub(super) const MEASUREMENT: &str = "a measurement, not a topology: `toposcope open` and `import` read it";
+/// Of a tool whose numbers belong to no pair.
+const TOGETHER: &str = "a measurement of many transfers at the same time, by percentiles: it tells no pair of ranks";
 
 /// What else there is: marks of a line, all of which it has, and what wrote it and what that is.
 const OTHERS: [(&[&str], &str, &str); 37] = [
@@ -79,8 +81,8 @@ const OTHERS: [(&[&str], &str, &str); 37] = [
     (&["Bytes Per Direct"], "TransferBench", MEASUREMENT),
     (&["copy peak bandwidth"], "rocm_bandwidth_test", MEASUREMENT),
     (&["RocmBandwidthTest"], "rocm_bandwidth_test", MEASUREMENT),
-    (&["Network Tests v"], "GPCNeT", MEASUREMENT),
-    (&["NetworkLoad Tests"], "GPCNeT", MEASUREMENT),
+    (&["Network Tests v"], "GPCNeT", TOGETHER),
+    (&["NetworkLoad Tests"], "GPCNeT", TOGETHER),
     (&["extended counters"], "perfquery", "error and traffic counters, not a topology"),
     (&["Port counters:"], "perfquery", "error and traffic counters, not a topology"),
     (&["switchguid="], "ibnetdiscover", "a fabric's switches and cables, not a host's topology"),

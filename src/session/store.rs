@@ -1,5 +1,6 @@
 //! Sessions on disk: a folder with `header.json` and `events.ndjson`, append-only, readable after a cut at any byte.
 
+mod line;
 pub mod shelf;
 
 use std::fs::{self, File, OpenOptions};
@@ -141,6 +142,11 @@ impl Store {
     }
 }
 
+/// Bytes of a session's events; 0 where there are none.
+pub fn size(folder: &Path) -> u64 {
+    fs::metadata(folder.join(EVENTS)).map_or(0, |file| file.len())
+}
+
 /// Read a session; a record cut in the middle at its end is told, not refused.
 pub fn read(folder: &Path) -> Result<Recorded, StoreError> {
     let header = read_header(folder)?;
@@ -169,7 +175,7 @@ pub fn read(folder: &Path) -> Result<Recorded, StoreError> {
             recorded.cut = length;
             break;
         }
-        match serde_json::from_slice(&line) {
+        match line::record(&line) {
             Ok(record) => recorded.records.push(record),
             Err(_) if newer && is_record(&line) => {}
             Err(error) => {

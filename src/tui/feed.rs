@@ -38,6 +38,8 @@ pub struct Drained {
     pub records: Vec<Record>,
     /// why nothing more will come, when the source has ended
     pub ended: Option<String>,
+    /// what is waited for, in words, as long as it is
+    pub waits: Option<String>,
 }
 
 /// Who emits the events and takes the commands.

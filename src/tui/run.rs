@@ -288,6 +288,10 @@ fn frame(app: &mut App, screen: &mut Screen, feed: &mut dyn Feed, (since, untouc
     if untouched {
         app.ui.open_plans(&news.records);
     }
+    if let Some(waits) = news.waits {
+        screen.changed |= app.ui.notice.as_ref().is_none_or(|notice| notice.text != waits);
+        app.ui.say(waits, false);
+    }
     screen.changed |= app.take(news.records);
     screen.changed |= app.tick(since.as_secs_f64());
     let drawn = screen.changed && !screen.area.is_empty();

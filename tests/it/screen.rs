@@ -220,3 +220,45 @@ fn without_a_terminal_nothing_is_drawn_and_the_way_out_is_told() {
     assert_eq!(ran.stdout, "");
     assert!(!place.session().exists() && fs::read_dir(place.folder()).is_ok());
 }
+
+/// Larger than what is read before the screen is there.
+fn large(place: &Place, damage: bool) {
+    fs::create_dir(place.session()).unwrap();
+    let mut store = Store::create(&place.session(), &made::header()).unwrap();
+    let line = "x".repeat(4096);
+    for number in 0..10_000 {
+        let event = toposcope::session::Event::Log { rank: 0, line: format!("{number} {line}") };
+        store.append(&toposcope::session::Record { t: f64::from(number), event }).unwrap();
+    }
+    if damage {
+        let path = store.events_path();
+        let mut text = fs::read(&path).unwrap();
+        let at = text.len() - 1000;
+        text[at..at + 10].copy_from_slice(b"\"\"\"\"\"\"\"\"\"\"");
+        fs::write(path, text).unwrap();
+    }
+}
+
+#[test]
+fn a_large_session_is_read_beside_the_screen() {
+    let place = Place::new();
+    large(&place, false);
+    let session = place.session().display().to_string();
+    let mut term = Term::start(&place, (120, 40), &[TOPOSCOPE, "open", &session], &[]);
+    term.entered();
+    term.press("8");
+    term.see("10000 of 10000 events");
+    assert!(String::from_utf8_lossy(&term.bytes()).contains(" of events …"), "it was not said that it is read");
+    term.press("q");
+    term.left_whole(0);
+}
+
+#[test]
+fn a_large_session_that_cannot_be_read_ends_the_screen_and_tells_where() {
+    let place = Place::new();
+    large(&place, true);
+    let session = place.session().display().to_string();
+    let mut term = Term::start(&place, (120, 40), &[TOPOSCOPE, "open", &session], &[]);
+    term.left_whole(2);
+    assert!(term.text().contains("events.ndjson:10000:"), "{}", term.text());
+}

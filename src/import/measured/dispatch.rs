@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{Table, Tool, deepspeed, imb, mpigraph, nccl_tests, nvbandwidth, nvloom, osu, p2p, perftest, rocm, transferbench, ucx};
-use crate::import::format::other;
+use crate::import::format::{MEASUREMENT, other};
 use crate::import::text::{Line, clean, lines};
 use crate::import::{ImportError, Skipped, Skips};
 use crate::sample::Status;
@@ -144,7 +144,8 @@ fn refusal(text: &str, file: &str, skips: Skips) -> ImportError {
         return ImportError::new(file, Some(first.line), line, "a measurement", first.reason);
     }
     if let Some((who, what)) = other(text) {
-        return ImportError::new(file, None, &format!("the output of {who}"), format!("one of {}", known()), format!("this is {what}"));
+        let advice = if what == MEASUREMENT { "none of its numbers is whole".to_owned() } else { format!("this is {what}") };
+        return ImportError::new(file, None, &format!("the output of {who}"), format!("one of {}", known()), advice);
     }
     let first = text.lines().enumerate().find(|(_, line)| !line.trim().is_empty());
     let advice = "see whether the file is what you meant; the tools are told by content, not by name";

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::time::Duration;
 
 use super::{drawing, start, started_sweep};
 use crate::place::{Place, until};
@@ -16,6 +17,9 @@ const LONG: usize = 600;
 fn number(name: &str, otherwise: usize) -> usize {
     std::env::var(name).ok().map_or(otherwise, |text| text.parse().unwrap())
 }
+
+/// Reports that were asked for are written to their end before the program is gone.
+const LEAVING: Duration = Duration::from_secs(300);
 
 /// Memory of a process that is in use, KiB (proc(5): `VmRSS`).
 fn resident(pid: u32) -> u64 {
@@ -104,6 +108,9 @@ fn random_keys_mouse_and_resizes_end_nothing_and_leak_nothing() {
         assert!(resident(pid) > 0, "it has ended: {last}\n{}", term.text());
         memory.push(resident(pid));
     }
+    let most = |part: &[u64]| part.iter().copied().max().unwrap_or(0);
+    let (first, second) = memory.split_at(bursts / 2);
+    println!("{bursts} bursts, seed {seed}: at most {} KiB in the first half and {} KiB in the second", most(first), most(second));
     // Whatever lies on top goes, and the question whether to leave is answered; an escape and a key at once would be another key.
     for (at, keys) in ["\x1b", "\x1b", "\x1b", "\x1b", "q", "y"].iter().cycle().take(60).enumerate() {
         if resident(pid) == 0 {
@@ -112,13 +119,10 @@ fn random_keys_mouse_and_resizes_end_nothing_and_leak_nothing() {
         let before = term.sent();
         term.press(keys);
         term.resize((120, 40 + u16::from(at % 2 == 0)));
-        until(super::term::SOON, "a frame, or the end", || last.clone(), || term.sent() > before || resident(pid) == 0);
+        until(LEAVING, "a frame, or the end", || last.clone(), || term.sent() > before || resident(pid) == 0);
     }
     assert!(!String::from_utf8_lossy(&term.bytes()).contains("panicked"), "{last}");
     term.left_whole(0);
     place.nothing_runs();
-    let most = |part: &[u64]| part.iter().copied().max().unwrap_or(0);
-    let (first, second) = memory.split_at(bursts / 2);
-    println!("{bursts} bursts, seed {seed}: at most {} KiB in the first half and {} KiB in the second", most(first), most(second));
     assert!(bursts < LONG || most(second) * 100 <= most(first) * 105, "{memory:?}");
 }
