@@ -2,9 +2,10 @@
 //!
 //! Files lie in the folder that the program was started in, or else where new sessions lie, and never replace any.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -21,18 +22,32 @@ use crate::tui::{Keep, Keeper};
 /// How long a probe may keep a picture or a report waiting.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Who writes.
-pub(super) struct Files {
-    work: Option<Sender<Keep>>,
-    told: Receiver<Result<String, String>>,
-    thread: Option<JoinHandle<()>>,
+/// Where the writer and those who ask it are.
+#[derive(Default)]
+struct State {
+    /// asked for, and not written yet
+    open: usize,
+    /// what became of the rest, not told yet
+    told: VecDeque<Result<String, String>>,
 }
 
-impl Files {
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Who writes. It outlives the screens that ask it: a report may take longer than a person who leaves wants to look at a still picture.
+pub(super) struct Writer {
+    work: Sender<Keep>,
+    state: Arc<Mutex<State>>,
+    thread: JoinHandle<()>,
+}
+
+impl Writer {
     /// Begins to write between the probes of this process, where it has any. `sessions`: where new ones lie.
-    pub(super) fn new(efficiency: Efficiency, gate: Option<Arc<Gate>>, sessions: PathBuf) -> Result<Self> {
+    pub(super) fn start(efficiency: Efficiency, gate: Option<Arc<Gate>>, sessions: PathBuf) -> Result<Self> {
         let (work, wanted) = channel::<Keep>();
-        let (tell, told) = channel();
+        let state = Arc::new(Mutex::new(State::default()));
+        let tell = Arc::clone(&state);
         let write = move || {
             for keep in wanted {
                 let write = || keep_it(&folders(&sessions), &keep, &efficiency).map_err(|error| error.to_string());
@@ -40,35 +55,50 @@ impl Files {
                     Some(gate) => gate.pass(PATIENCE, write),
                     None => write(),
                 };
-                // A screen that is gone asks for nothing more.
-                let _ = tell.send(written);
+                let mut state = lock(&tell);
+                state.open -= 1;
+                state.told.push_back(written);
             }
         };
         let thread = std::thread::Builder::new().name("keep".to_owned()).spawn(write).context("could not start the writer's thread")?;
-        Ok(Self { work: Some(work), told, thread: Some(thread) })
+        Ok(Self { work, state, thread })
+    }
+
+    /// For a screen.
+    pub(super) fn keeper(&self) -> Box<dyn Keeper> {
+        Box::new(Desk { work: self.work.clone(), state: Arc::clone(&self.state) })
+    }
+
+    /// When the terminal is back: what was asked for is written to its end, and `say` tells what no screen told any more, a line each.
+    pub(super) fn end(self, say: impl Fn(&str)) {
+        let Self { work, state, thread } = self;
+        drop(work);
+        if lock(&state).open > 0 {
+            say("writing what was asked for …");
+        }
+        // A writer that panicked has said so.
+        let _ = thread.join();
+        for told in std::mem::take(&mut lock(&state).told) {
+            say(&told.unwrap_or_else(|why| why));
+        }
     }
 }
 
-impl Keeper for Files {
+/// A screen's way to the writer.
+struct Desk {
+    work: Sender<Keep>,
+    state: Arc<Mutex<State>>,
+}
+
+impl Keeper for Desk {
     fn keep(&mut self, what: Keep) {
-        if let Some(work) = &self.work {
-            // A thread that is gone has told why.
-            let _ = work.send(what);
-        }
+        lock(&self.state).open += 1;
+        // A thread that is gone has told why.
+        let _ = self.work.send(what);
     }
 
     fn told(&mut self) -> Option<Result<String, String>> {
-        self.told.try_recv().ok()
-    }
-}
-
-impl Drop for Files {
-    /// What was asked for is written to its end.
-    fn drop(&mut self) {
-        self.work = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        lock(&self.state).told.pop_front()
     }
 }
 

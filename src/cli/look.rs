@@ -7,13 +7,14 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 
 use super::args::{Color, Global};
+use super::keep::Writer;
 use super::shelf::Library;
 use crate::config;
 use crate::measure::Gate;
 use crate::ramp::Level;
 use crate::sample::MoverKind;
 use crate::sweep::SweepSettings;
-use crate::tui::{self, Feed, Look, Setup, Tab, Tty};
+use crate::tui::{self, Feed, Keeper, Look, Setup, Tab, Tty};
 
 /// Theme when nobody names one.
 const THEME: &str = "dark";
@@ -62,10 +63,16 @@ fn tell(text: &str) {
     let _ = writeln!(std::io::stderr(), "toposcope: {text}");
 }
 
+/// Who writes what screens want to keep, between the probes of this process where it has any.
+pub(super) fn writer(global: &Global, gate: Option<Arc<Gate>>) -> Result<Writer> {
+    Writer::start(super::efficiency::table(global)?, gate, config::sessions(&global.config))
+}
+
 /// All that a run of the screen needs.
 pub(super) fn setup(
     global: &Global,
     feed: Box<dyn Feed>,
+    keeper: Box<dyn Keeper>,
     tty: Tty,
     gate: Option<Arc<Gate>>,
     settings: SweepSettings,
@@ -74,7 +81,7 @@ pub(super) fn setup(
     let efficiency = super::efficiency::table(global)?;
     Ok(Setup {
         feed,
-        keeper: Box::new(super::keep::Files::new(efficiency, gate.clone(), config::sessions(&global.config))?),
+        keeper,
         tty,
         gate,
         theme: global.theme.clone().unwrap_or_else(|| THEME.to_owned()),

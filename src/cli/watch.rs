@@ -128,6 +128,7 @@ pub(super) mod screen {
     use anyhow::{Context, Result};
 
     use super::super::args::Global;
+    use super::super::keep::Writer;
     use super::super::look;
     use super::super::recorder::{Inbox, Recorder};
     use super::super::shelf::Library;
@@ -147,6 +148,7 @@ pub(super) mod screen {
         over: Inbox,
         ended: Arc<Mutex<bool>>,
         screen: Screen,
+        writer: Writer,
     }
 
     struct Live {
@@ -183,7 +185,8 @@ pub(super) mod screen {
         let handle = screen.handle();
         let tty = tui::Tty { output: Box::new(screen.writer()), size: Box::new(move || handle.size()), input: Arc::new(Mutex::new(input)) };
         let gate = Some(Arc::clone(watched.gate));
-        let setup = look::setup(global, Box::new(feed), tty, gate, watched.settings, watched.movers)?;
+        let writer = look::writer(global, gate.clone())?;
+        let setup = look::setup(global, Box::new(feed), writer.keeper(), tty, gate, watched.settings, watched.movers)?;
         let (header, commands) = (watched.header.clone(), watched.commands);
         let handle = screen.handle();
         let thread = std::thread::Builder::new()
@@ -202,7 +205,7 @@ pub(super) mod screen {
                 let _ = commands.send(Command::Quit);
             })
             .context("could not start the screen's thread")?;
-        Ok(Running { thread, over: inbox, ended, screen })
+        Ok(Running { thread, over: inbox, ended, screen, writer })
     }
 
     /// What a screen of its own shows.
@@ -238,13 +241,14 @@ pub(super) mod screen {
         keys::prepare(&screen)?;
         keys::events(screen.handle(), sender)?;
         let input = Arc::new(Mutex::new(input));
+        let writer = look::writer(global, None)?;
         let mut showing = first;
         let mut plays;
         let ended = loop {
             let handle = screen.handle();
             plays = matches!(&showing, Showing::Session { feed, .. } if feed.mode() == tui::Mode::Recorded);
             let tty = tui::Tty { output: Box::new(screen.writer()), size: Box::new(move || handle.size()), input: Arc::clone(&input) };
-            match show(global, showing, tty) {
+            match show(global, showing, &writer, tty) {
                 Ok(tui::Ended::Open { folder, against }) => {
                     showing = open(&folder, against.as_deref()).unwrap_or_else(|error| Showing::List(Some(super::super::told(&error))));
                 }
@@ -253,6 +257,8 @@ pub(super) mod screen {
         };
         screen.restore();
         guard.dismiss();
+        let handle = screen.handle();
+        writer.end(|line| handle.say(&format!("toposcope: {line}\n")));
         if let tui::Ended::Feed(reason) = ended? {
             // A job ends; a recorded session only where it cannot be read.
             anyhow::ensure!(!plays, "{reason}");
@@ -261,11 +267,11 @@ pub(super) mod screen {
         Ok(super::super::FINE)
     }
 
-    fn show(global: &Global, showing: Showing, tty: tui::Tty) -> Result<tui::Ended> {
+    fn show(global: &Global, showing: Showing, writer: &Writer, tty: tui::Tty) -> Result<tui::Ended> {
         match showing {
             Showing::Session { header, feed, settings, movers, against } => {
                 let against = against.map(|model| *model);
-                let setup = look::setup(global, feed, tty, None, *settings, movers)?;
+                let setup = look::setup(global, feed, writer.keeper(), tty, None, *settings, movers)?;
                 let start_tab = if against.is_some() { Some(tui::Tab::Findings) } else { setup.start_tab };
                 Ok(tui::run(tui::Setup { against, start_tab, ..setup }, *header)?)
             }
@@ -283,6 +289,8 @@ pub(super) mod screen {
             drop(self.over);
             let _ = self.thread.join();
             self.screen.restore();
+            let handle = self.screen.handle();
+            self.writer.end(|line| handle.say(&format!("toposcope: {line}\n")));
         }
     }
 }

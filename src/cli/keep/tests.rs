@@ -51,22 +51,27 @@ fn a_folder_that_takes_nothing_is_passed_over_and_the_first_reason_told() {
 }
 
 #[test]
-fn what_was_asked_for_is_written_although_the_screen_has_gone() {
+fn what_was_asked_for_is_written_and_told_although_the_screen_has_gone() {
     let folder = tempfile::tempdir().unwrap();
     let gate = Arc::new(Gate::default());
-    let mut files = Files::new(Efficiency::default(), Some(Arc::clone(&gate)), std::env::temp_dir()).unwrap();
+    let writer = Writer::start(Efficiency::default(), Some(Arc::clone(&gate)), std::env::temp_dir()).unwrap();
+    let mut keeper = writer.keeper();
     let session = folder.path().file_name().unwrap().to_string_lossy().trim_start_matches('.').to_owned();
-    files.keep(picture(&session));
+    keeper.keep(picture(&session));
     let said = loop {
-        if let Some(told) = files.told() {
+        if let Some(told) = keeper.told() {
             break told.unwrap();
         }
         std::thread::sleep(Duration::from_millis(5));
     };
     let made = std::env::current_dir().unwrap().join(format!("{session}-matrix-1.svg"));
     assert!(said.contains(&format!("{session}-matrix-1.svg")), "{said}");
-    files.keep(picture(&session));
-    drop(files);
+    keeper.keep(picture(&session));
+    drop(keeper);
+    let last = std::cell::RefCell::new(Vec::new());
+    writer.end(|line| last.borrow_mut().push(line.to_owned()));
+    let last = last.into_inner();
+    assert!(last.last().is_some_and(|line| line.contains(&format!("{session}-matrix-2.svg"))), "{last:?}");
     for number in [1, 2] {
         for end in ["svg", "png"] {
             std::fs::remove_file(made.with_file_name(format!("{session}-matrix-{number}.{end}"))).unwrap();

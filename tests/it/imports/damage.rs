@@ -47,7 +47,7 @@ fn starts() -> Vec<Start> {
 }
 
 /// Values that break arithmetic, sizes, tables and terminals.
-const NASTY: [&str; 24] = [
+const NASTY: [&str; 27] = [
     "0",
     "-1",
     "18446744073709551616",
@@ -72,14 +72,17 @@ const NASTY: [&str; 24] = [
     "0000:ff:1f.7",
     "\u{feff}",
     "]]>",
+    "N/A",
+    "D\\D",
+    " 0 1 2 3",
 ];
 
-/// One change to the bytes.
-fn damage(rng: &mut Rng, bytes: &mut Vec<u8>, others: &[Start]) {
+/// One change to the bytes; `others` is what pieces are spliced in from.
+pub(super) fn damage(rng: &mut Rng, bytes: &mut Vec<u8>, others: &[&[u8]]) {
     let length = bytes.len();
     let at = rng.usize(..=length);
     let lines = |bytes: &[u8]| bytes.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>();
-    match rng.u8(..13) {
+    match rng.u8(..14) {
         0 if length > 0 => bytes[at.min(length - 1)] ^= 1 << rng.u8(..8),
         1 => bytes.truncate(at),
         2 => drop(bytes.drain(at..rng.usize(at..=length))),
@@ -129,12 +132,17 @@ fn damage(rng: &mut Rng, bytes: &mut Vec<u8>, others: &[Start]) {
             drop(bytes.splice(at..at, tag.repeat(rng.usize(1..200)).into_bytes()));
         }
         10 => {
-            let other = &rng.choice(others).unwrap().bytes;
+            let other = rng.choice(others).unwrap();
             let from = rng.usize(..=other.len());
             let to = rng.usize(from..=other.len().min(from + 400));
             drop(bytes.splice(at..at, other[from..to].iter().copied()));
         }
-        11 => bytes.iter_mut().for_each(|byte| *byte = if *byte == b'\t' { b' ' } else { *byte }),
+        11 => {
+            let mut lines = lines(bytes);
+            rng.shuffle(&mut lines);
+            *bytes = lines.join(&b'\n');
+        }
+        12 => bytes.iter_mut().for_each(|byte| *byte = if *byte == b'\t' { b' ' } else { *byte }),
         _ => {
             let byte = rng.u8(..);
             let many = rng.usize(1..64);
@@ -165,7 +173,7 @@ struct Count {
 }
 
 /// Processor time of this thread: on a busy machine a moment may be long.
-fn spent() -> Duration {
+pub(super) fn spent() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or_default())
 }
@@ -173,6 +181,7 @@ fn spent() -> Duration {
 /// Feed so many damaged inputs to the importers, made from files of every kind or of one.
 fn feed(inputs: u64, seed: u64, longest: Duration, kind: Option<&str>) -> BTreeMap<String, Count> {
     let starts = starts();
+    let others: Vec<&[u8]> = starts.iter().map(|start| start.bytes.as_slice()).collect();
     let (own, real): (Vec<usize>, Vec<usize>) =
         (0..starts.len()).filter(|&at| kind.is_none_or(|kind| kind == starts[at].kind)).partition(|&at| at < SEEDS.len());
     let all: Vec<usize> = own.iter().chain(&real).copied().collect();
@@ -189,7 +198,7 @@ fn feed(inputs: u64, seed: u64, longest: Duration, kind: Option<&str>) -> BTreeM
             bytes = bytes[from..from + WINDOW].to_vec();
         }
         for _ in 0..rng.usize(1..5) {
-            if whole { revalue(&mut rng, &mut bytes) } else { damage(&mut rng, &mut bytes, &starts) }
+            if whole { revalue(&mut rng, &mut bytes) } else { damage(&mut rng, &mut bytes, &others) }
         }
         let text = String::from_utf8_lossy(&bytes);
         let begun = spent();
