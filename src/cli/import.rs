@@ -179,7 +179,7 @@ fn pair(text: &str) -> Result<(usize, usize)> {
 /// For a program.
 fn document(model: &Model, out: Option<&Path>) -> String {
     let mut value = json!({
-        "session": out,
+        "session": out.map(|path| path.display().to_string()),
         "ranks": model.world(),
         "hosts": model.header.topology.hosts(),
         "samples": model.samples(),

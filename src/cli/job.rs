@@ -44,7 +44,9 @@ fn words(global: &Global, sweep: &SweepArgs) -> Vec<String> {
     };
     let path = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
     let color = match global.color {
-        None | Some(Color::Auto) => None,
+        None => None,
+        // Typed, it goes before the settings' file of rank 0.
+        Some(Color::Auto) => Some("auto"),
         Some(Color::Truecolor) => Some("truecolor"),
         Some(Color::Ansi256) => Some("256"),
         Some(Color::Ansi16) => Some("16"),

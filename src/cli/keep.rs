@@ -27,6 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 struct State {
     /// asked for, and not written yet
     open: usize,
+    /// a report is among these
+    report: bool,
     /// what became of the rest, not told yet
     told: VecDeque<Result<String, String>>,
 }
@@ -57,6 +59,9 @@ impl Writer {
                 };
                 let mut state = lock(&tell);
                 state.open -= 1;
+                if matches!(keep, Keep::Report { .. }) {
+                    state.report = false;
+                }
                 state.told.push_back(written);
             }
         };
@@ -92,7 +97,14 @@ struct Desk {
 
 impl Keeper for Desk {
     fn keep(&mut self, what: Keep) {
-        lock(&self.state).open += 1;
+        let mut state = lock(&self.state);
+        // Each would hold a model, and be written one after another.
+        if matches!(what, Keep::Report { .. }) && std::mem::replace(&mut state.report, true) {
+            state.told.push_back(Err("a report is being written: wait for it".to_owned()));
+            return;
+        }
+        state.open += 1;
+        drop(state);
         // A thread that is gone has told why.
         let _ = self.work.send(what);
     }

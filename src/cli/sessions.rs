@@ -8,6 +8,8 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 
 use super::args::{Commands, Global};
+use super::plan::PlanCommands;
+use super::scenarios::ScenariosCommands;
 use super::{FINE, FOUND, diff, print};
 use crate::config::{self, Config};
 use crate::session::store::shelf::{self, Entry, State};
@@ -108,6 +110,9 @@ fn delete(json: bool, sessions: &[PathBuf], yes: bool) -> Result<u8> {
         if let State::Broken(why) = &entry.state {
             bail!("{}: {why}; it is left alone: look at it, and remove it yourself if it is not needed", path.display());
         }
+        if entry.state == State::Written {
+            bail!("{}: a job writes it: end the job first; nothing was deleted", path.display());
+        }
     }
     if !yes {
         if !std::io::stdin().is_terminal() {
@@ -175,7 +180,7 @@ fn table(folder: &Path, entries: &[Entry]) -> String {
 }
 
 fn document(folder: &Path, entries: &[Entry]) -> String {
-    let value = serde_json::json!({ "format": FORMAT, "folder": folder, "sessions": entries });
+    let value = serde_json::json!({ "format": FORMAT, "folder": folder.display().to_string(), "sessions": entries });
     format!("{value:#}\n")
 }
 
@@ -187,9 +192,8 @@ pub(super) fn place(config: &Config, path: &mut PathBuf) {
     }
     let folder = config::sessions(config);
     if path.as_os_str() == LAST {
-        let newest = shelf::list(&folder).ok().and_then(|entries| entries.into_iter().find(|entry| entry.started.is_some()));
-        if let Some(newest) = newest {
-            *path = newest.folder;
+        if let Some(newest) = shelf::newest(&folder) {
+            *path = newest;
         }
         return;
     }
@@ -218,6 +222,15 @@ pub(super) fn places(config: &Config, command: &mut Commands) {
             SessionsCommands::Delete { sessions, .. } => sessions.iter_mut().for_each(each),
             SessionsCommands::Compare { before, after } => [before, after].into_iter().for_each(each),
         },
+        Commands::Import(wanted) => wanted.files.iter_mut().for_each(each),
+        Commands::Strategies(wanted) => wanted.price.calibration.iter_mut().for_each(each),
+        Commands::Replay(wanted) => wanted.price.calibration.iter_mut().for_each(each),
+        Commands::Scenarios(wanted) => {
+            if let Some(ScenariosCommands::Run(run)) = &mut wanted.what {
+                run.calibration.iter_mut().for_each(each);
+            }
+        }
+        Commands::Plan { what: PlanCommands::Build(wanted) } => wanted.calibration.iter_mut().for_each(each),
         _ => {}
     }
 }

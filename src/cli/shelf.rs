@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::files;
 use crate::config;
@@ -71,16 +71,16 @@ fn fulfil(folder: &Path, wish: Wish) -> Vec<ShelfTold> {
             }];
         }
         Wish::Rename { folder, name } => Some(match shelf::rename(&folder, &name) {
-            Ok(to) => ShelfTold::Done { say: format!("renamed to {name}"), folder: Some(to) },
+            Ok(to) => ShelfTold::Done { say: format!("renamed to {name}"), moved: Some((folder.clone(), to)) },
             Err(error) => refused(&error),
         }),
         Wish::Note { folder, text } => Some(match shelf::set_note(&folder, &text) {
-            Ok(()) => ShelfTold::Done { say: "noted".to_owned(), folder: None },
+            Ok(()) => ShelfTold::Done { say: "noted".to_owned(), moved: None },
             Err(error) => refused(&error),
         }),
         Wish::Delete { folder } => Some(match shelf::delete(&folder) {
-            Ok(left) if left.is_empty() => ShelfTold::Done { say: format!("{} deleted", name(&folder)), folder: None },
-            Ok(left) => ShelfTold::Done { say: format!("deleted; its folder stays, with {}", left.join(", ")), folder: None },
+            Ok(left) if left.is_empty() => ShelfTold::Done { say: format!("{} deleted", name(&folder)), moved: None },
+            Ok(left) => ShelfTold::Done { say: format!("deleted; its folder stays, with {}", left.join(", ")), moved: None },
             Err(error) => refused(&error),
         }),
     };
@@ -104,23 +104,34 @@ fn stamps() -> Vec<(PathBuf, Option<SystemTime>, u64)> {
     stamps
 }
 
-/// Tells the texts of this person's theme files whenever they are others than at the last call.
+/// How often theme files are looked at.
+const THEMES: Duration = Duration::from_millis(500);
+
+/// Tells the texts of this person's theme files whenever they have changed. They are looked at by a thread of its own: a home of many
+/// machines may be slow, and drawing keeps out of timed regions. It ends with who asks.
 pub(super) fn changed_themes() -> impl FnMut() -> Option<BTreeMap<String, String>> + Send {
+    let (tell, told) = channel();
     let mut last = stamps();
-    move || {
-        let now = stamps();
-        if now == last {
-            return None;
+    let look = move || {
+        loop {
+            std::thread::sleep(THEMES);
+            let now = stamps();
+            let changed = now != last;
+            last = now;
+            if tell.send(changed.then(super::look::themes)).is_err() {
+                return;
+            }
         }
-        last = now;
-        Some(super::look::themes())
-    }
+    };
+    // Without the thread themes stay what they are.
+    let _ = std::thread::Builder::new().name("themes".to_owned()).spawn(look);
+    move || told.try_iter().flatten().last()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     #[test]
     fn wishes_are_fulfilled_in_their_order_by_another_thread() {
@@ -145,7 +156,7 @@ mod tests {
             told.iter().filter_map(|told| if let ShelfTold::Listed(entries) = told { Some(entries.len()) } else { None }).collect();
         assert_eq!(lists, [1, 1, 0]);
         assert!(matches!(&told[0], ShelfTold::Refused(why) if why.contains("is no name")), "{told:?}");
-        assert!(matches!(&told[2], ShelfTold::Done { folder: Some(to), .. } if to.ends_with("two")), "{told:?}");
+        assert!(matches!(&told[2], ShelfTold::Done { moved: Some((_, to)), .. } if to.ends_with("two")), "{told:?}");
         assert!(matches!(&told[4], ShelfTold::Loaded { name, model } if name == "two" && model.samples() > 0));
     }
 }

@@ -89,10 +89,7 @@ impl Store {
         let write = if header.topology.hardware.len() > READABLE { serde_json::to_vec } else { serde_json::to_vec_pretty };
         let mut text = write(header).map_err(|error| bad(&path, &error))?;
         text.push(b'\n');
-        // Written whole under another name first, so that a header is never half there.
-        let draft = folder.join("header.json.new");
-        fs::write(&draft, text).map_err(io_at(&draft))?;
-        fs::rename(&draft, &path).map_err(io_at(&path))?;
+        shelf::replace(&path, &text).map_err(io_at(&path))?;
         Ok(store)
     }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEventKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -426,7 +426,11 @@ impl App {
 
     /// React to a key, the mouse, a paste or a resize.
     pub fn input(&mut self, input: &Input) -> Reaction {
-        self.past.arrive(&self.ui);
+        // What is being typed is no change until it is taken, and a pointer that moves is on its way.
+        let hovers = matches!(input, Input::Mouse(mouse) if mouse.kind == MouseEventKind::Moved);
+        if self.ui.typing().is_none() {
+            self.past.arrive(&self.ui);
+        }
         let effect = match input {
             Input::Key(key) if key.kind != KeyEventKind::Release => self.key_pressed(*key),
             Input::Mouse(mouse) => {
@@ -446,8 +450,7 @@ impl App {
             _ => return Reaction { changed: false, effect: Effect::Nothing },
         };
         self.carry_out(&effect);
-        // What is being typed is no change until it is taken.
-        if self.ui.typing().is_none() {
+        if self.ui.typing().is_none() && !hovers {
             self.past.note(&self.ui);
         }
         self.turn();

@@ -22,6 +22,8 @@ pub fn browse(mut shelf: Box<dyn Shelf>, tty: Tty, look: &Look, why: Option<Stri
     browser.error = why;
     shelf.ask(Wish::List);
     let mut screen = Screen::new(tty.output);
+    // It has no use for the mouse: the terminal's own selection works.
+    screen.output.mouse(false)?;
     let keys = tty.input.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
         screen.resize((tty.size)());
@@ -50,10 +52,14 @@ pub fn browse(mut shelf: Box<dyn Shelf>, tty: Tty, look: &Look, why: Option<Stri
                 Wanted::Nothing => {}
                 Wanted::Close => return Ok(Ended::Quit),
                 Wanted::Ask(wish) => shelf.ask(wish),
-                Wanted::Open { folder, against } => return Ok(Ended::Open { folder, against }),
+                Wanted::Open { folder, against } => {
+                    // The next screen begins as this one did.
+                    screen.output.mouse(true)?;
+                    return Ok(Ended::Open { folder, against });
+                }
             },
             Input::Paste(text) => {
-                if let Some((_, typing)) = &mut browser.typing {
+                if let Some((.., typing)) = &mut browser.typing {
                     text.chars().for_each(|c| typing.stroke(Stroke::Insert(c)));
                 }
             }

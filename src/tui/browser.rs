@@ -24,7 +24,8 @@ pub struct Browser {
     pub at: usize,
     /// folder of the one that is compared with
     pub marked: Option<PathBuf>,
-    pub typing: Option<(Typed, Typing)>,
+    /// what is typed, of the session in this folder
+    pub typing: Option<(Typed, PathBuf, Typing)>,
     /// folder of the one that is deleted when the question is answered
     pub asked: Option<PathBuf>,
     /// what was wrong
@@ -65,14 +66,13 @@ impl Browser {
     /// Take a key.
     pub fn key(&mut self, key: KeyEvent) -> Wanted {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        if let Some((typed, typing)) = &mut self.typing {
+        if let Some((typed, folder, typing)) = &mut self.typing {
             match key.code {
                 KeyCode::Esc => self.typing = None,
                 KeyCode::Char('c') if control => self.typing = None,
                 KeyCode::Enter => {
-                    let (typed, text) = (*typed, typing.text());
+                    let (typed, folder, text) = (*typed, folder.clone(), typing.text());
                     self.typing = None;
-                    let Some(folder) = self.chosen().map(|entry| entry.folder.clone()) else { return Wanted::Nothing };
                     return Wanted::Ask(match typed {
                         Typed::Name => Wish::Rename { folder, name: text },
                         Typed::Note => Wish::Note { folder, text },
@@ -158,7 +158,7 @@ impl Browser {
             return;
         }
         let text = if typed == Typed::Name { &entry.name } else { &entry.note };
-        self.typing = Some((typed, Typing::new(&text.replace('\n', " "))));
+        self.typing = Some((typed, entry.folder.clone(), Typing::new(&text.replace('\n', " "))));
     }
 }
 
@@ -172,10 +172,13 @@ pub fn take(browser: &mut Browser, told: ShelfTold) {
             browser.at = at.unwrap_or(browser.at).min(entries.len().saturating_sub(1));
             (browser.entries, browser.known) = (entries, true);
         }
-        ShelfTold::Done { say, folder } => {
-            if let (Some(folder), Some(entry)) = (folder, browser.entries.get_mut(browser.at)) {
-                // It is listed under its new name next.
-                entry.folder = folder;
+        ShelfTold::Done { say, moved } => {
+            if let Some((from, to)) = moved {
+                // It is listed under its new name next; whoever answers a question about it means it there.
+                let places = browser.entries.iter_mut().map(|entry| &mut entry.folder);
+                let asked =
+                    browser.asked.iter_mut().chain(browser.marked.iter_mut()).chain(browser.typing.iter_mut().map(|typing| &mut typing.1));
+                places.chain(asked).filter(|place| **place == from).for_each(|place| place.clone_from(&to));
             }
             (browser.done, browser.error) = (Some(say), None);
         }
@@ -267,11 +270,25 @@ mod tests {
         assert_eq!(list.error.as_deref(), Some("why"));
     }
 
+    /// The list may come anew, and the cursor move, between a question and its answer.
+    #[test]
+    fn what_is_asked_or_typed_is_of_the_session_that_it_began_with() {
+        let mut list = browser(true);
+        press(&mut list, "r ctrl-u x enter j d");
+        take(&mut list, ShelfTold::Done { say: "renamed".into(), moved: Some((folder("one"), folder("x"))) });
+        take(&mut list, ShelfTold::Listed(vec![entry("two", State::Cut), entry("x", State::Ended)]));
+        assert_eq!(list.chosen().map(|entry| entry.name.as_str()), Some("two"));
+        assert_eq!(press(&mut list, "y"), Wanted::Ask(Wish::Delete { folder: folder("two") }));
+        press(&mut list, "r ctrl-u z");
+        take(&mut list, ShelfTold::Listed(vec![entry("x", State::Ended)]));
+        assert_eq!(press(&mut list, "enter"), Wanted::Ask(Wish::Rename { folder: folder("two"), name: "z".into() }));
+    }
+
     #[test]
     fn the_cursor_stays_with_its_session() {
         let mut list = browser(true);
         press(&mut list, "j");
-        take(&mut list, ShelfTold::Done { say: "renamed".into(), folder: Some(folder("zwei")) });
+        take(&mut list, ShelfTold::Done { say: "renamed".into(), moved: Some((folder("two"), folder("zwei"))) });
         let entries = vec![entry("new", State::Ended), entry("one", State::Ended), entry("zwei", State::Cut)];
         take(&mut list, ShelfTold::Listed(entries));
         assert_eq!(list.chosen().map(|entry| entry.name.as_str()), Some("zwei"));

@@ -100,10 +100,10 @@ pub enum Wish {
 #[derive(Debug)]
 pub enum ShelfTold {
     Listed(Vec<Entry>),
-    /// done; with where the session lies now, if that has changed
+    /// done; with where the session lay and where it lies now, if that has changed
     Done {
         say: String,
-        folder: Option<PathBuf>,
+        moved: Option<(PathBuf, PathBuf)>,
     },
     Refused(String),
     Loaded {
@@ -164,7 +164,7 @@ pub struct Setup {
     pub frames: u32,
     /// the recorded sessions
     pub shelf: Option<Box<dyn Shelf>>,
-    /// asked a few times a second whether theme files have changed
+    /// asked at every look at the news whether theme files have changed
     pub changed_themes: Option<Themes>,
 }
 

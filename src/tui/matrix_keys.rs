@@ -9,7 +9,7 @@ use super::state::{MatrixPanel, Ui};
 use super::typing::Typing;
 use super::update::{Facts, suspects};
 use super::widgets::matrix::Zoom;
-use crate::matrix::{Axes, Edge, Grid, Metric, Value};
+use crate::matrix::{Axes, Edge, Grid, Metric};
 use crate::topology::Topology;
 
 impl MatrixPanel {
@@ -76,8 +76,12 @@ impl Ui {
         // Of one thing alone, what lies within it.
         let (from, to) = (found.from.or(found.to).unwrap_or(0), found.to.or(found.from).unwrap_or(0));
         self.matrix.put((from, to), topology.world());
-        let empty = Grid::arranged(Metric::Bandwidth, Arc::clone(orders.by_rank()), |_, _| Value::Missing);
-        self.matrix.depth = found.unit.depth(&orders.axes(self.matrix.order, &empty));
+        // Of nothing known the slowest come first by rank, in blocks of powers of two; no table is needed to say how deep that is.
+        let axes = match self.matrix.order {
+            Order::Slowness => Arc::new(Axes::plain(topology.world())),
+            order => orders.axes(order, &Grid::new(Metric::Bandwidth, 0)),
+        };
+        self.matrix.depth = found.unit.depth(&axes);
         Ok(())
     }
 
@@ -105,10 +109,7 @@ impl Ui {
             Action::FindPair => panel.typing = Some(Typing::new(&panel.wanted)),
             Action::NextMetric => {
                 panel.metric = panel.metric.next();
-                // Where nobody knows what to expect there is nothing to see.
-                if panel.metric == Metric::ShareOfExpected && !facts.atlas.router.knows()
-                    || panel.metric == Metric::Change && facts.view.changes.is_none()
-                {
+                while !facts.shows(panel.metric) {
                     panel.metric = panel.metric.next();
                 }
             }
@@ -157,7 +158,9 @@ pub(super) fn at(grid: &Grid, level: usize, (senders, receivers): (usize, usize)
 fn beside_host(topology: &Topology, axes: &Axes, edge: Edge, at: usize, next: bool) -> usize {
     let host = |place: usize| topology.ranks.get(axes.rank(edge, place)).map(|placement| &placement.host);
     let starts = |place: usize| place == 0 || host(place) != host(place - 1);
-    let found = if next { (at + 1..axes.len()).find(|&place| starts(place)) } else { (1..at).rev().find(|&place| starts(place)) };
+    let several = (1..axes.len()).any(starts);
+    let found =
+        if next { (at + 1..axes.len()).find(|&place| starts(place)) } else { (0..at).rev().find(|&place| several && starts(place)) };
     match found {
         Some(place) => place,
         None if next => (at + 8).min(axes.len().saturating_sub(1)),

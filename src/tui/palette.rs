@@ -236,32 +236,16 @@ impl Palette {
 }
 
 /// Where an action's keys count, as a word.
-pub const fn place(action: Action) -> &'static str {
+pub fn place(action: Action) -> &'static str {
     match action.context() {
-        Context::Everywhere => "",
-        Context::Sweep => "Sweep",
-        Context::Matrix => "Matrix",
-        Context::Fits => "Fits",
-        Context::Fans => "Fans",
-        Context::Findings => "Findings",
-        Context::Topology => "Topology",
-        Context::Replay => "Replay",
         Context::Recorded => "recorded",
+        own => tab_of(own).map_or("", Tab::title),
     }
 }
 
 /// The tab that an action is of.
-pub const fn tab_of(context: Context) -> Option<Tab> {
-    match context {
-        Context::Everywhere | Context::Recorded => None,
-        Context::Sweep => Some(Tab::Sweep),
-        Context::Matrix => Some(Tab::Matrix),
-        Context::Fits => Some(Tab::Fits),
-        Context::Fans => Some(Tab::Fans),
-        Context::Findings => Some(Tab::Findings),
-        Context::Topology => Some(Tab::Topology),
-        Context::Replay => Some(Tab::Replay),
-    }
+pub fn tab_of(context: Context) -> Option<Tab> {
+    Tab::ALL.into_iter().find(|tab| tab.context() == Some(context))
 }
 
 /// How well words fit a name and what is told about it, 0 the best; `None` if one of them is in neither. Letters of the name in their

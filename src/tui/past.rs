@@ -33,7 +33,7 @@ impl Place {
             session: ui.session.clone(),
         };
         place.topology.settle();
-        place.fits.typing = None;
+        (place.fits.typing, place.matrix.typing) = (None, None);
         place
     }
 
@@ -169,9 +169,20 @@ mod tests {
         crate::tui::fixture::frame(&mut app, 120, 40);
         assert_eq!(app.atlas().rows().len(), rows);
         press(&mut app, "4 / p e e r enter u");
-        assert_eq!(app.ui.fits.filter, "");
+        assert_eq!((app.ui.fits.filter.as_str(), app.ui.tab), ("", Tab::Fits), "what was typed is one change");
         press(&mut app, "U");
         assert_eq!(app.ui.fits.filter, "peer");
+    }
+
+    #[test]
+    fn a_find_goes_back_without_its_line() {
+        let mut app = live(Tab::Matrix);
+        press(&mut app, "/ 2 enter");
+        let there = app.ui.matrix.cursor;
+        press(&mut app, "u");
+        assert!(app.ui.matrix.typing.is_none() && app.ui.matrix.cursor != there, "{:?}", app.ui.matrix);
+        press(&mut app, "U");
+        assert!(app.ui.matrix.typing.is_none() && app.ui.matrix.cursor == there, "{:?}", app.ui.matrix);
     }
 
     #[test]

@@ -26,8 +26,6 @@ const FRAME_MEASURING: Duration = Duration::from_millis(200);
 const IDLE: Duration = Duration::from_millis(100);
 /// How often the terminal is asked for its size.
 const SIZE: Duration = Duration::from_millis(250);
-/// How often theme files are looked at.
-const THEMES: Duration = Duration::from_millis(500);
 /// How long a probe may keep the screen waiting.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The same, for a probe that is known to be long.
@@ -61,7 +59,7 @@ pub fn run(setup: Setup, header: Header) -> Result<Ended, TuiError> {
             let known = overdrawn.is_some() && overdrawn == app.probe();
             let patience = if known { PATIENCE_KNOWN } else { PATIENCE };
             let news = pass(gate.as_ref(), patience, || {
-                screen.changed |= beside.news(&mut app, now);
+                screen.changed |= beside.news(&mut app);
                 frame(&mut app, &mut screen, feed.as_mut(), (since, untouched))
             })?;
             if let Some(ended) = news.ended {
@@ -164,7 +162,7 @@ fn begin(setup: Setup, header: Header) -> Result<Stage, TuiError> {
     let shortest = Duration::from_secs(1) / frames.clamp(1, 60);
     let mut app = App::new(Model::new(header), ui, look, feed.mode(), &efficiency);
     app.shelf = shelf.is_some();
-    let beside = Beside { keeper, shelf, changed_themes, themed: Instant::now(), mouse };
+    let beside = Beside { keeper, shelf, changed_themes, mouse };
     app.warn(&warnings);
     if let Some(other) = against {
         app.compare_with(other);
@@ -183,19 +181,16 @@ struct Beside {
     keeper: Box<dyn Keeper>,
     shelf: Option<Box<dyn Shelf>>,
     changed_themes: Option<Themes>,
-    /// when theme files were looked at last
-    themed: Instant,
     /// the mouse is the screen's from the beginning
     mouse: bool,
 }
 
 impl Beside {
     /// What became of wishes, of what was to be kept, and of theme files; true if a new frame is due.
-    fn news(&mut self, app: &mut App, now: Instant) -> bool {
+    fn news(&mut self, app: &mut App) -> bool {
         let mut changed = false;
-        if let Some(themes) = self.changed_themes.as_mut().filter(|_| now - self.themed >= THEMES) {
-            self.themed = now;
-            changed |= themes().is_some_and(|own| app.renew_themes(own));
+        if let Some(own) = self.changed_themes.as_mut().and_then(|changed| changed()) {
+            changed |= app.renew_themes(own);
         }
         for told in self.shelf.iter_mut().flat_map(|shelf| shelf.drain()) {
             app.shelf_told(told);

@@ -320,7 +320,7 @@ impl Ui {
     pub fn typing(&mut self) -> Option<&mut Typing> {
         match self.popups.last() {
             Some(Popup::Palette) => return Some(&mut self.palette.typing),
-            Some(Popup::Sessions) => return self.browser.typing.as_mut().map(|(_, typing)| typing),
+            Some(Popup::Sessions) => return self.browser.typing.as_mut().map(|(.., typing)| typing),
             Some(Popup::Help { .. } | Popup::Confirm(_)) => return None,
             None => {}
         }

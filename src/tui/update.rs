@@ -77,6 +77,17 @@ pub struct Facts<'a> {
     pub mode: Mode,
 }
 
+impl Facts<'_> {
+    /// False for a metric of which there is nothing to see: nobody knows what to expect, or nothing is compared with.
+    pub fn shows(&self, metric: Metric) -> bool {
+        match metric {
+            Metric::ShareOfExpected => self.atlas.router.knows(),
+            Metric::Change => self.view.changes.is_some(),
+            _ => true,
+        }
+    }
+}
+
 /// Pairs that a key goes through at most.
 const SUSPECTS: usize = 32;
 /// Cells that are measured again at once at most: a block of 256 ranks by 256.
@@ -210,6 +221,8 @@ impl Ui {
             Action::Abort if running(facts.model) => self.popups.push(Popup::Confirm(Ask::Abort)),
             Action::Abort => self.say("no sweep is running", false),
             Action::Remeasure => return self.remeasure(facts, None),
+            // By name from another tab: which blocks the selection takes is seen on the matrix alone.
+            Action::RemeasureBlock if hits.matrix.drawn() == (0, 0) => self.say("look at the block on the Matrix tab first", true),
             Action::RemeasureBlock => return self.remeasure(facts, Some(hits.matrix.level())),
             _ => {}
         }

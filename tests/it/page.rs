@@ -88,14 +88,32 @@ fn the_numbers_of_a_page_are_those_of_the_session() {
     let mut seconds = 0;
     for sample in numbers["samples"].as_array().unwrap() {
         let number = |name: &str| sample[name].as_u64().unwrap();
-        let pattern =
-            [Pattern::Peer, Pattern::Local, Pattern::Duplex].into_iter().find(|pattern| sample["pattern"] == pattern.name()).unwrap();
+        let pattern = Pattern::ALL.into_iter().find(|pattern| sample["pattern"] == pattern.name()).unwrap();
         let size = model.cells.get(Cell { pattern, from: number("from") as usize, to: number("to") as usize }, number("bytes")).unwrap();
         let times: Vec<f64> = sample["seconds"].as_array().unwrap().iter().map(|time| time.as_f64().unwrap()).collect();
         assert_eq!(times, size.times());
         seconds += times.len();
     }
     assert!(seconds > 10, "{seconds}");
+}
+
+/// What ran together is on the page, too, since it says that nothing is left out.
+#[test]
+fn the_numbers_of_a_page_have_fans_and_relays() {
+    let place = Place::new();
+    let (session, model) = record(&place, made::header(), made::grouped());
+    let numbers = numbers(&export(&place, &session, "html", "r.html"));
+    assert_eq!(numbers["left_out"], serde_json::json!([]));
+    let own = |sample: &&Value| Pattern::ALL.into_iter().any(|pattern| sample["pattern"] == pattern.name() && !pattern.is_pair());
+    let times = |sample: &Value| sample["seconds"].as_array().unwrap().len();
+    let told: usize = numbers["samples"].as_array().unwrap().iter().filter(own).map(times).sum();
+    let sizes = model.groups.iter().flat_map(|(_, sizes)| sizes);
+    let good = |size: &toposcope::session::GroupSize| {
+        let newest = size.shots.iter().filter(|own| own.shot.take == size.take && !own.shot.warmup);
+        newest.filter(|own| own.shot.seconds_per_message().is_some()).count()
+    };
+    assert!(told > 0);
+    assert_eq!(told, sizes.map(good).sum::<usize>());
 }
 
 #[test]

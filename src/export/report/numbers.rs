@@ -116,6 +116,9 @@ pub fn numbers(model: &Model, measured: &Measured, diagnosis: &Diagnosis, fits: 
         let left = format_count(fits.single.len() as u64);
         left_out.push(format!("{left} fits of single pairs, ranks and fans (toposcope export SESSION --format fits)"));
     }
+    if !exact && !fits.fans.is_empty() {
+        left_out.push("rates of fans (toposcope export SESSION --format csv)".to_owned());
+    }
     let findings = findings(&diagnosis.findings, &mut left_out);
     let header = &model.header;
     let classes: Vec<String> = measured.classes.iter().map(crate::diagnose::PairClass::name).collect();
@@ -329,12 +332,27 @@ const fn key(metric: Metric) -> &'static str {
     }
 }
 
-/// Good samples of the newest take: seconds of a message, in the order in which they came.
+/// Good samples of the newest take: seconds of a message, in the order in which they came; those of pairs, then those of fans, relays and
+/// sets of a pattern file.
 fn samples(model: &Model) -> Vec<Json> {
     let mut cells: Vec<(Cell, &[SizeCell])> = model.cells.iter().collect();
     cells.sort_by_key(|(cell, _)| (cell.pattern.name(), cell.from, cell.to));
     let one = |cell: Cell, size: &SizeCell| json!({"pattern": cell.pattern.name(), "from": cell.from, "to": cell.to, "bytes": size.bytes, "seconds": size.times()});
-    cells.into_iter().flat_map(|(cell, sizes)| sizes.iter().map(move |size| one(cell, size))).collect()
+    let mut all: Vec<Json> = cells.into_iter().flat_map(|(cell, sizes)| sizes.iter().map(move |size| one(cell, size))).collect();
+    for (group, sizes) in model.groups.iter() {
+        for size in sizes {
+            for (from, to) in size.flows() {
+                let own =
+                    size.shots.iter().filter(|own| (own.from, own.to) == (from, to) && own.shot.take == size.take && !own.shot.warmup);
+                let seconds: Vec<f64> = own.filter_map(|own| own.shot.seconds_per_message()).collect();
+                all.push(json!({
+                    "pattern": group.pattern.name(), "from": from, "to": to, "bytes": size.bytes, "root": group.root, "peers": group.peers,
+                    "shift": group.shift, "set": group.set, "seconds": seconds,
+                }));
+            }
+        }
+    }
+    all
 }
 
 /// Colours of both maps and of the states, on a light and on a dark ground.

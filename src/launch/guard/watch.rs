@@ -74,6 +74,8 @@ struct Watch<'a> {
     entered: bool,
     /// reports in the order in which things happened, even if the guard is late
     queue: OwnedFd,
+    /// rank 0's socket once more, for its end alone: with unread words in it the socket itself stands in the queue since these came
+    end: UnixStream,
     watched: Vec<Watched>,
     /// ranks of this host, rank 0 first
     members: Vec<Member>,
@@ -89,16 +91,21 @@ struct Watch<'a> {
 const WORDS: u64 = u64::MAX;
 /// What the queue calls the door.
 const DOOR: u64 = u64::MAX - 1;
+/// What the queue calls the end of rank 0's socket.
+const END: u64 = u64::MAX - 2;
 
 /// Watch until rank 0 lets go or ends; in the latter case put the terminal back and tell.
 pub(super) fn watch(mut words: UnixStream, status: &File, out: &File) -> io::Result<()> {
     let queue = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     epoll::add(&queue, &words, epoll::EventData::new_u64(WORDS), epoll::EventFlags::IN)?;
+    let end = words.try_clone()?;
+    epoll::add(&queue, &end, epoll::EventData::new_u64(END), epoll::EventFlags::HUP)?;
     let mut watch = Watch {
         out,
         saved: None,
         entered: false,
         queue,
+        end,
         watched: Vec::new(),
         members: Vec::new(),
         door: None,
@@ -262,8 +269,10 @@ impl Watch<'_> {
             let data = { event.data }.u64();
             if data == WORDS {
                 spoke = true;
-                // Its end, in its place among the others'; unless it has said goodbye.
-                let over = { event.flags }.contains(epoll::EventFlags::HUP) && self.case.signal.is_none();
+            } else if data == END {
+                epoll::delete(&self.queue, &self.end)?;
+                // In its place among the others'; unless it has said goodbye.
+                let over = self.case.signal.is_none();
                 ended.extend(self.members.first().filter(|_| over).cloned().map(Gone::Rank));
             } else if data == DOOR {
                 self.admit();

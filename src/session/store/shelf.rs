@@ -13,7 +13,7 @@ use crate::units::plain;
 /// What a person wrote about a session, beside its events.
 const NOTE: &str = "note.txt";
 /// Files that a session's folder is made of; no other is ever deleted. The header goes last: until then it is a session.
-const OWN: [&str; 5] = [EVENTS, "calibration.json", "header.json.new", NOTE, HEADER];
+const OWN: [&str; 6] = [EVENTS, "calibration.json", "header.json.new", "note.txt.new", NOTE, HEADER];
 /// Longest note, bytes.
 pub const LONGEST_NOTE: usize = 2000;
 /// Events up to so many bytes are looked through for the number of samples.
@@ -38,6 +38,7 @@ pub enum State {
 pub struct Entry {
     /// of the folder, safe for a terminal
     pub name: String,
+    #[serde(serialize_with = "shown")]
     pub folder: PathBuf,
     #[serde(flatten)]
     pub state: State,
@@ -52,6 +53,11 @@ pub struct Entry {
     pub bytes: u64,
     /// what a person wrote about it; empty for nothing
     pub note: String,
+}
+
+/// As text, whatever its bytes are.
+fn shown<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
 }
 
 /// What cannot be done to a session.
@@ -93,11 +99,20 @@ pub fn list(folder: &Path) -> Result<Vec<Entry>, StoreError> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(source) => return Err(StoreError::Io { path: folder.to_owned(), source }),
     };
-    let hidden = |path: &Path| path.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.'));
     let folders = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir() && !hidden(path));
     let mut found: Vec<Entry> = folders.map(|path| look(&path)).collect();
     found.sort_by(|a, b| (a.started.is_none(), &b.started, &a.name).cmp(&(b.started.is_none(), &a.started, &b.name)));
     Ok(found)
+}
+
+fn hidden(path: &Path) -> bool {
+    path.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.'))
+}
+
+/// The session that began last, by the headers alone.
+pub fn newest(folder: &Path) -> Option<PathBuf> {
+    let folders = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).filter(|path| !hidden(path));
+    folders.filter_map(|path| Some((brief(&path).ok()?.started, path))).max().map(|(_, path)| path)
 }
 
 /// What one folder holds.
@@ -273,7 +288,9 @@ pub fn delete(folder: &Path) -> Result<Vec<String>, ShelfError> {
 
 /// Refuse what is no session of ours, and links, behind which anything may lie.
 fn session(folder: &Path) -> Result<(), ShelfError> {
-    if folder.symlink_metadata().is_ok_and(|about| about.is_symlink()) {
+    // A slash at the end would ask for what lies behind a link.
+    let bare: PathBuf = folder.components().collect();
+    if bare.symlink_metadata().is_ok_and(|about| about.is_symlink()) {
         return Err(ShelfError::NotOurs { path: folder.to_owned(), why: "a link to another place".to_owned() });
     }
     match brief(folder) {
@@ -296,9 +313,10 @@ fn hold(folder: &Path) -> Result<Option<File>, StoreError> {
     Ok(Some(file))
 }
 
-/// Written whole under another name first.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let draft = path.with_extension("new");
+/// Written whole under another name first, so that it is never half there.
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(".new");
     File::create(&draft)?.write_all(bytes)?;
     fs::rename(&draft, path)
 }

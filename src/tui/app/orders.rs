@@ -4,7 +4,7 @@ use crossterm::event::KeyEvent;
 
 use super::App;
 use crate::tui::browser::{self, Wanted};
-use crate::tui::draw::facts_text;
+use crate::tui::draw::{HitMap, facts_text};
 use crate::tui::feed::{Mode, ShelfTold, Wish};
 use crate::tui::findings::Other;
 use crate::tui::keys::{Action, Context};
@@ -72,8 +72,13 @@ impl App {
                 (self.ui.tab, self.ui.matrix.size) = (Tab::Matrix, Some(bytes));
             }
             Order::Metric(metric) => {
-                if metric == crate::matrix::Metric::Change && self.view.changes.is_none() {
-                    return Err("metric: change needs another session to compare with".to_owned());
+                if !facts!(self).shows(metric) {
+                    let why = if metric == crate::matrix::Metric::Change {
+                        "another session to compare with"
+                    } else {
+                        "what the hosts are made of"
+                    };
+                    return Err(format!("metric: it needs {why}"));
                 }
                 self.ui.popups.pop();
                 (self.ui.tab, self.ui.matrix.metric) = (Tab::Matrix, metric);
@@ -83,8 +88,9 @@ impl App {
                     return Err(format!("{}: only a recorded session has a time to go to", action.name()));
                 }
                 self.ui.popups.pop();
-                if let Some(tab) = tab_of(action.context()) {
-                    self.ui.tab = tab;
+                if let Some(tab) = tab_of(action.context()).filter(|tab| *tab != self.ui.tab) {
+                    // What lay where was on another tab.
+                    (self.ui.tab, self.hits) = (tab, HitMap::default());
                 }
                 return Ok(self.act(action));
             }
@@ -164,11 +170,15 @@ impl App {
     pub fn shelf_told(&mut self, told: ShelfTold) {
         match told {
             ShelfTold::Loaded { name, model } => {
+                // Who has gone on to something else is told, and left there.
+                let waited = self.ui.popups.contains(&Popup::Sessions);
                 self.ui.popups.retain(|popup| *popup != Popup::Sessions);
                 self.release();
                 self.desk.compare_with(Other::new(*model));
-                self.ui.compare();
-                self.ui.tab = Tab::Findings;
+                if waited {
+                    self.ui.compare();
+                    self.ui.tab = Tab::Findings;
+                }
                 self.ui.say(format!("compared with {}", plain(&name)), false);
                 self.turn();
             }

@@ -112,14 +112,14 @@ fn row(look: &Look, entry: &Entry, (name, room): (usize, usize), (chosen, marked
 /// What is typed, asked or told, and the keys.
 fn below(browser: &Browser, look: &Look, room: usize) -> Vec<Line<'static>> {
     let columns = room.saturating_sub(2);
-    if let Some((typed, line)) = &browser.typing {
+    if let Some((typed, _, line)) = &browser.typing {
         let word = if *typed == Typed::Name { " new name: " } else { " note: " };
         let mut spans = vec![span(word, look.dim())];
         spans.extend(typing(look, line, columns.saturating_sub(word.len())));
         return vec![Line::default(), Line::from(spans), keys(look, &[("enter", "takes it"), ("esc", "drops it")], room)];
     }
-    if browser.asked.is_some() {
-        let name = browser.chosen().map(|entry| plain(&entry.name)).unwrap_or_default();
+    if let Some(folder) = &browser.asked {
+        let name = plain(&folder.file_name().unwrap_or_default().to_string_lossy());
         let text = format!(" delete {name} for good? Its samples are gone then.");
         return vec![
             Line::default(),
