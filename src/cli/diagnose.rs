@@ -140,19 +140,17 @@ fn put(page: &mut Page, block: &Block) {
             let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|cell| plain(cell)).collect()).collect();
             let length = |text: &str| text.chars().count();
             let width = |column: usize| {
-                rows.iter().filter_map(|row| row.get(column)).map(|cell| length(cell)).chain([length(head[column])]).max().unwrap_or(0)
+                rows.iter().filter_map(|row| row.get(column)).map(|cell| length(cell)).chain([length(&head[column])]).max().unwrap_or(0)
             };
             let widths: Vec<usize> = (0..head.len()).map(width).collect();
             let line = |cells: &mut dyn Iterator<Item = &str>| {
                 cells.zip(&widths).fold("   ".to_owned(), |line, (cell, width)| format!("{line} {cell:<width$} "))
             };
-            page.quiet(&line(&mut head.iter().copied()));
+            page.quiet(&line(&mut head.iter().map(String::as_str)));
             for row in &rows {
                 page.line(&line(&mut row.iter().map(String::as_str)));
             }
-        }
-        // Only reports have these.
-        Block::Named { .. } => {}
+        } // Only reports have these.
     }
 }
 

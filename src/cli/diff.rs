@@ -1,7 +1,6 @@
 //! `toposcope diff`: what changed beyond noise from one measurement to another.
 
 use std::fmt::Write;
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -13,6 +12,7 @@ use crate::diagnose::compare::{FALSE, LEAST_LATENCY, LEAST_RATE};
 use crate::diagnose::{Changes, compare};
 use crate::export::report::{changed, mark};
 use crate::export::svg::svg;
+use crate::export::write_bytes;
 use crate::session::{self, Model};
 use crate::units::{format_size, plain};
 
@@ -30,7 +30,7 @@ pub(super) fn run(global: &super::args::Global, before: &Path, after: &Path, jso
     let changes = compare(&old, &new)?;
     if let Some(path) = picture {
         let picture = changed(&changes);
-        fs::write(path, svg(&picture.canvas(), &picture.title)).with_context(|| format!("--svg {}", path.display()))?;
+        write_bytes(path, svg(&picture.canvas(), &picture.title).as_bytes()).context("--svg")?;
     }
     if json {
         print(&document((before, &old_model), (after, &new_model), &changes));

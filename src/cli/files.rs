@@ -1,6 +1,5 @@
 //! Recorded sessions: opened, and written as something else.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -94,7 +93,7 @@ pub(super) fn export(global: &super::args::Global, source: &Path, wanted: &Wante
             } else {
                 export::svg::svg(&canvas, &format!("toposcope {}", model.header.name)).into_bytes()
             };
-            fs::write(&wanted.out, picture).with_context(|| format!("--out {}", wanted.out.display()))?;
+            export::write_bytes(&wanted.out, &picture).context("--out")?;
         }
     }
     print(&format!("{}\n", wanted.out.display()));

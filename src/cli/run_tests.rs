@@ -14,7 +14,7 @@ use crate::diagnose::{Diagnosis, Finding, diagnose};
 use crate::launch::job::Job;
 use crate::measure::Conductor;
 use crate::sample::EngineKind;
-use crate::session::{Header, measured, store};
+use crate::session::{measured, store};
 use crate::sweep::SweepSettings;
 use crate::units::format_ranks;
 
@@ -54,7 +54,7 @@ pub(super) fn run(global: &Global, session: &Path, fabric: Option<&str>, count: 
         ),
     };
     let named =
-        || simulated(&header).map(str::to_owned).context("--run-tests: its header names no fabric; name it with --fabric NAME|FILE");
+        || header.simulated().map(str::to_owned).context("--run-tests: its header names no fabric; name it with --fabric NAME|FILE");
     let fabric = match (header.engine, fabric) {
         (_, Some(fabric)) => Some(fabric.to_owned()),
         (EngineKind::Sim, None) => Some(named()?),
@@ -71,12 +71,6 @@ pub(super) fn run(global: &Global, session: &Path, fabric: Option<&str>, count: 
         ..SweepArgs::default()
     };
     live::start(global, &args, &mode, job)
-}
-
-/// The name of the fabric that a session simulated.
-fn simulated(header: &Header) -> Option<&str> {
-    let told = header.software.get(EngineKind::Sim.name())?;
-    Some(told.split_once(" simulating ")?.1.split_once(": ").map_or(told.as_str(), |(name, _)| name))
 }
 
 /// The tests, one after another.
@@ -119,7 +113,7 @@ fn last_told<'a>(diagnosis: &'a Diagnosis, id: &str) -> &'a str {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::session::Header;
 
     #[test]
     fn the_fabric_of_a_session_is_read_from_what_it_was_measured_with() {
@@ -128,8 +122,8 @@ mod tests {
             "topology": {"hosts": [], "ranks": []}, "software": {"sim": "toposcope 1.0 simulating b70-8: eight GPUs: two sockets"},
         }))
         .unwrap();
-        assert_eq!(simulated(&header), Some("b70-8"));
+        assert_eq!(header.simulated(), Some("b70-8"));
         header.software.clear();
-        assert_eq!(simulated(&header), None);
+        assert_eq!(header.simulated(), None);
     }
 }

@@ -36,6 +36,12 @@ pub struct Header {
 }
 
 impl Header {
+    /// The name of the fabric that the session simulated, as its engine told it.
+    pub fn simulated(&self) -> Option<&str> {
+        let (_, rest) = self.software.get(EngineKind::Sim.name())?.split_once(" simulating ")?;
+        Some(rest.split_once(": ").map_or(rest, |(name, _)| name))
+    }
+
     /// `toposcope.session/1.6`
     pub fn current_format() -> String {
         let (name, major, minor) = FORMAT;

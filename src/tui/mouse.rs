@@ -1,6 +1,6 @@
 //! The mouse: tells, goes, selects, scrolls.
 
-use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::{Position, Rect};
 
 use super::draw::HitMap;
@@ -10,7 +10,6 @@ use super::keys::Action;
 use super::matrix_keys;
 use super::state::{Popup, Tab, Ui};
 use super::update::{Effect, Facts, Play};
-use super::widgets::matrix::Zoom;
 
 /// Lines that one step of the wheel scrolls.
 const WHEEL: usize = 3;
@@ -52,12 +51,6 @@ impl Ui {
                 }
                 self.matrix.put(cell, facts.model.world());
                 Some(Effect::Nothing)
-            }
-            MouseEventKind::ScrollUp | MouseEventKind::ScrollDown if mouse.modifiers.contains(KeyModifiers::CONTROL) => {
-                let cell = cell_under(facts, hits, at).filter(|_| self.tab == Tab::Matrix)?;
-                self.matrix.put(cell, facts.model.world());
-                let closer = mouse.kind == MouseEventKind::ScrollUp;
-                Some(self.update(if closer { Action::ZoomIn } else { Action::ZoomOut }, facts, hits))
             }
             MouseEventKind::ScrollUp => self.wheel(false, at, facts, hits),
             MouseEventKind::ScrollDown => self.wheel(true, at, facts, hits),
@@ -210,12 +203,9 @@ impl Ui {
             return Some(self.update(if down { Action::Down } else { Action::Up }, facts, hits));
         } else if self.tab == Tab::Sweep {
             self.form.scroll = turn(self.form.scroll, facts.model.world().saturating_sub(hits.placement_rows));
-        } else if cell_under(facts, hits, at).is_some() {
-            self.matrix.zoom = match (down, self.matrix.zoom) {
-                (false, Zoom::Fit) | (true, Zoom::Digits) => Zoom::Pixels,
-                (false, Zoom::Pixels | Zoom::Digits) => Zoom::Digits,
-                (true, Zoom::Fit | Zoom::Pixels) => Zoom::Fit,
-            };
+        } else if let Some(cell) = cell_under(facts, hits, at) {
+            self.matrix.put(cell, facts.model.world());
+            return Some(self.update(if down { Action::ZoomOut } else { Action::ZoomIn }, facts, hits));
         } else {
             return None;
         }

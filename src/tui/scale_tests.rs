@@ -219,17 +219,17 @@ fn a_drag_over_blocks_measures_all_of_their_pairs_again() {
 }
 
 #[test]
-fn ctrl_and_the_wheel_look_closer_where_the_pointer_is() {
+fn the_wheel_looks_closer_where_the_pointer_is_and_back_to_the_whole() {
     let mut app = big(256, FEW_SLOW, Level::TrueColor);
     let buffer = frame(&mut app, 120, 40);
     let (x, y, _) = places(&app, &buffer, FEW_SLOW)[0];
-    mouse(&mut app, MouseEventKind::ScrollUp, (x, y), KeyModifiers::CONTROL);
+    mouse(&mut app, MouseEventKind::ScrollUp, (x, y), KeyModifiers::NONE);
     assert_eq!(app.ui.matrix.depth, 1);
     let (row, column) = app.ui.matrix.cursor;
     assert_eq!((row / 32, column / 32), (FEW_SLOW.0 / 32, FEW_SLOW.1 / 32));
     let buffer = frame(&mut app, 120, 40);
     let (x, y, _) = places(&app, &buffer, FEW_SLOW)[0];
-    mouse(&mut app, MouseEventKind::ScrollDown, (x, y), KeyModifiers::CONTROL);
+    mouse(&mut app, MouseEventKind::ScrollDown, (x, y), KeyModifiers::NONE);
     assert_eq!(app.ui.matrix.depth, 0);
 }
 

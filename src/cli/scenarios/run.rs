@@ -93,8 +93,7 @@ impl Bench<'_, '_> {
             // Of a table or of all some rows are always too wide.
             missed |= *asked && cases.is_empty();
             report.lacks.extend(lacks);
-            let own =
-                if scenario.table() == Table::Staging { method::staged(&report.methods, wanted.message) } else { report.methods.clone() };
+            let own = staged(scenario.table());
             for case in cases {
                 let price =
                     |method: &Method| columns.iter().find(|(own, _)| own.mover == method.mover).and_then(|(_, priced)| priced.as_ref());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::page::Block;
+use super::page::{Block, titles};
 use crate::diagnose::Measured;
 use crate::fit::{Fan, FanRate, Fits, median};
 use crate::units::{format_gbps, format_ranks, format_size};
@@ -39,7 +39,7 @@ pub fn fans(fits: &Fits, measured: &Measured) -> (Vec<Block>, Vec<Block>) {
     });
     let over = vec![
         Block::Text(format!("All bytes over the root's own time, GB/s, at {} a message.", format_size(bytes))),
-        Block::Table { head: vec!["way", "peers", "fans", "least", "median", "most", "at a time"], rows: over.collect() },
+        Block::Table { head: titles(["way", "peers", "fans", "least", "median", "most", "at a time"]), rows: over.collect() },
     ];
     let mut slowest = own.clone();
     let per_peer = |fan: &FanRate| fan.aggregate / alone(fan, measured);
@@ -56,7 +56,8 @@ pub fn fans(fits: &Fits, measured: &Measured) -> (Vec<Block>, Vec<Block>) {
             fan.n.to_string(),
         ]
     });
-    let mut each = vec![Block::Table { head: vec!["way", "root", "peers", "GB/s", "95 %", "at a time", "repeats"], rows: rows.collect() }];
+    let mut each =
+        vec![Block::Table { head: titles(["way", "root", "peers", "GB/s", "95 %", "at a time", "repeats"]), rows: rows.collect() }];
     if slowest.len() > FANS {
         each.push(Block::Text(format!("and {} more fans, whose share of their pairs' own rates is larger.", slowest.len() - FANS)));
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::page::Block;
+use super::page::{Block, titles};
 use crate::diagnose::Measured;
 use crate::topology::hardware::Nic;
 use crate::topology::{Hardware, Topology};
@@ -133,9 +133,9 @@ pub fn ranks(measured: &Measured) -> Vec<Block> {
         }
         row
     });
-    let mut head = vec!["rank", "host", "cores", "NUMA", "own copies, GB/s"];
+    let mut head = titles(["rank", "host", "cores", "NUMA", "own copies, GB/s"]);
     if !gpus.is_empty() {
-        head.push("GPU");
+        head.push("GPU".to_owned());
     }
     let mut blocks = vec![Block::Table { head, rows: rows.collect() }];
     if topology.world() > RANKS {

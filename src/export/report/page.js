@@ -17,7 +17,11 @@
   let folded = [];
   addEventListener("beforeprint", () => { folded = [...document.querySelectorAll("details:not([open])")]; folded.forEach((part) => { part.open = true; }); });
   addEventListener("afterprint", () => folded.forEach((part) => { part.open = false; }));
-  if (!tables.length || !$("plot")) return;
+  if (!tables.length || !$("plot")) {
+    // Without a matrix nothing leads into it.
+    document.querySelectorAll(".pairs").forEach((part) => { part.hidden = true; });
+    return;
+  }
 
   const METRICS = {
     bandwidth: { name: "bandwidth", map: "sequential" },
@@ -244,6 +248,8 @@
     }
   }
   function legend() {
+    // Of one rank no metric has two pairs to tell apart.
+    if (!own.domains[choice.metric]) { $("legend").replaceChildren(); return; }
     const strip = $("ramp"), c = strip.getContext("2d"), all = ramp();
     strip.width = all.length;
     strip.height = 1;

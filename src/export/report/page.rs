@@ -13,14 +13,14 @@ pub enum Block {
     /// a word and what it says each
     Items(Vec<(&'static str, String)>),
     Table {
-        head: Vec<&'static str>,
-        rows: Vec<Vec<String>>,
-    },
-    /// a table whose head is data, too
-    Named {
         head: Vec<String>,
         rows: Vec<Vec<String>>,
     },
+}
+
+/// The head of a table whose columns are always the same.
+pub fn titles<const N: usize>(words: [&str; N]) -> Vec<String> {
+    words.map(str::to_owned).to_vec()
 }
 
 /// Parts of a page as HTML.
@@ -41,8 +41,7 @@ pub fn html(blocks: &[Block]) -> String {
                 }
                 out.push_str("</dl>\n");
             }
-            Block::Table { head, rows } => table(&mut out, &mut head.iter().copied(), rows),
-            Block::Named { head, rows } => table(&mut out, &mut head.iter().map(String::as_str), rows),
+            Block::Table { head, rows } => table(&mut out, &mut head.iter().map(String::as_str), rows),
         }
     }
     out
@@ -71,7 +70,7 @@ pub fn markdown(blocks: &[Block]) -> String {
         let _ = writeln!(out, "| {} |", head.join(" | "));
         let _ = writeln!(out, "|{}", " --- |".repeat(head.len()));
         for row in rows {
-            let cells: Vec<String> = row.iter().map(|cell| mark(cell)).collect();
+            let cells: Vec<String> = row.iter().map(|cell| escape_markdown(cell)).collect();
             let _ = writeln!(out, "| {} |", cells.join(" | "));
         }
         out.push('\n');
@@ -79,19 +78,18 @@ pub fn markdown(blocks: &[Block]) -> String {
     for block in blocks {
         match block {
             Block::Heading(level, text) => {
-                let _ = writeln!(out, "{} {}\n", "#".repeat(usize::from(*level)), mark(text));
+                let _ = writeln!(out, "{} {}\n", "#".repeat(usize::from(*level)), escape_markdown(text));
             }
             Block::Text(text) => {
-                let _ = writeln!(out, "{}\n", mark(text));
+                let _ = writeln!(out, "{}\n", escape_markdown(text));
             }
             Block::Items(items) => {
                 for (word, text) in items {
-                    let _ = writeln!(out, "- *{}*: {}", mark(word), mark(text));
+                    let _ = writeln!(out, "- *{}*: {}", escape_markdown(word), escape_markdown(text));
                 }
                 out.push('\n');
             }
-            Block::Table { head, rows } => table(&mut out, head.iter().map(|word| mark(word)).collect(), rows),
-            Block::Named { head, rows } => table(&mut out, head.iter().map(|word| mark(word)).collect(), rows),
+            Block::Table { head, rows } => table(&mut out, head.iter().map(|word| escape_markdown(word)).collect(), rows),
         }
     }
     out
@@ -122,7 +120,7 @@ pub fn escape(text: &str) -> String {
 }
 
 /// Text that means nothing but itself in Markdown: what could be markup, HTML or a table's border is escaped.
-pub fn mark(text: &str) -> String {
+pub fn escape_markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in plain(text).chars() {
         match letter {

@@ -20,9 +20,11 @@ pub fn reproduce(model: &Model) -> (String, Vec<String>) {
         EngineKind::Threads => {
             ["toposcope", "sweep", "--engine", "threads", "--ranks"].map(str::to_owned).into_iter().chain([world.to_string()]).collect()
         }
-        EngineKind::Imported | EngineKind::Sim => {
-            ["toposcope", "sweep", "--engine", "sim", "--fabric"].map(str::to_owned).into_iter().chain([fabric(model)]).collect()
-        }
+        EngineKind::Imported | EngineKind::Sim => ["toposcope", "sweep", "--engine", "sim", "--fabric"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain([quoted(model.header.simulated().unwrap_or("FILE"))])
+            .collect(),
     };
     let mut beware = Vec::new();
     let mut add = |name: &str, value: String| words.extend([format!("--{name}"), quoted(&value)]);
@@ -88,12 +90,6 @@ pub fn reproduce(model: &Model) -> (String, Vec<String>) {
         beware.push("The ranks were spread over hosts as Topology tells: give the launcher the same hosts.".to_owned());
     }
     (words.join(" "), beware)
-}
-
-/// The fabric of a simulated session, as its header names it.
-fn fabric(model: &Model) -> String {
-    let told = model.header.software.get(EngineKind::Sim.name()).and_then(|told| told.split_once(" simulating "));
-    quoted(told.map_or("FILE", |(_, rest)| rest.split_once(": ").map_or(rest, |(name, _)| name)))
 }
 
 /// As a shell takes it for one word.

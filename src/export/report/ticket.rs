@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::page::{Block, fenced, mark as text, markdown};
+use super::page::{Block, escape_markdown as text, fenced, markdown, titles};
 use super::reproduce::reproduce;
 use super::{about, mark, nothing, numbers, parts};
 use crate::diagnose::{Diagnosis, Measured, PairSeen, Severity};
@@ -104,7 +104,7 @@ fn matrix(measured: &Measured) -> Vec<Block> {
         let head = std::iter::once(String::new()).chain(names).collect();
         return vec![
             Block::Heading(2, format!("Bandwidth, {} at {size}; row sends", unit.name)),
-            Block::Named { head, rows: (0..world).map(row).collect() },
+            Block::Table { head, rows: (0..world).map(row).collect() },
         ];
     }
     let mut pairs: Vec<&PairSeen> = measured.peer.iter().filter(|pair| pair.rate.is_finite()).collect();
@@ -124,7 +124,7 @@ fn matrix(measured: &Measured) -> Vec<Block> {
     let failed = measured.peer.iter().filter(|pair| matches!(pair.status, Status::Timeout | Status::Corrupt)).count();
     let mut blocks = vec![
         Block::Heading(2, format!("Slowest pairs of {}, {} at {size}", measured.peer.len(), unit.name)),
-        Block::Table { head: vec!["pair", "path", "rate", "usual there", "share", "smallest message"], rows },
+        Block::Table { head: titles(["pair", "path", "rate", "usual there", "share", "smallest message"]), rows },
     ];
     if failed > 0 {
         blocks.push(Block::Text(format!("Pairs that timed out or brought wrong bytes: {failed}.")));

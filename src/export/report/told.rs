@@ -1,6 +1,6 @@
 //! What a finding and what was identified say, part by part, for every kind of page.
 
-use super::page::Block;
+use super::page::{Block, titles};
 use crate::diagnose::next::Next;
 use crate::diagnose::{Diagnosis, Finding, Severity, Suspect};
 use crate::fit::identify::{Capacity, DuplexRatio, Identified, Stand};
@@ -68,7 +68,7 @@ pub fn identified(identified: &Identified, all: bool) -> Vec<Block> {
             percent(best.worst)
         )));
         blocks.push(Block::Table {
-            head: vec!["explanation", "mean error", "worst", "of 3 peers or more", "with"],
+            head: titles(["explanation", "mean error", "worst", "of 3 peers or more", "with"]),
             rows: stands.iter().map(stand).collect(),
         });
     }
@@ -89,7 +89,7 @@ pub fn identified(identified: &Identified, all: bool) -> Vec<Block> {
     let shown = if all { identified.capacities.len() } else { identified.capacities.len().min(CAPACITIES) };
     if shown > 0 {
         let rows = identified.capacities[..shown].iter().map(capacity).collect();
-        blocks.push(Block::Table { head: vec!["resource", "GB/s", "at a time", "at least, GB/s", "seen in"], rows });
+        blocks.push(Block::Table { head: titles(["resource", "GB/s", "at a time", "at least, GB/s", "seen in"]), rows });
     }
     if shown < identified.capacities.len() {
         blocks.push(Block::Text(format!("and {} more resources (--all, --json)", identified.capacities.len() - shown)));

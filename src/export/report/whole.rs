@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::curve::curves;
 use super::matrix::pictures;
-use super::page::{Block, escape, html};
+use super::page::{Block, escape, html, titles};
 use super::reproduce::reproduce;
 use super::ticket::verdict;
 use super::{about, fans, identified, machine, mark, nothing, numbers, parts, silenced};
@@ -19,7 +19,7 @@ pub const STYLE: &str = include_str!("page.css");
 pub const SCRIPT: &str = include_str!("page.js");
 /// SHA-256, as a Content-Security-Policy names it.
 pub const STYLE_HASH: &str = "sha256-VD2yiC56NKD6WekMHSKUuXezfp6kJLcdi2t5PeCYgG8=";
-pub const SCRIPT_HASH: &str = "sha256-cJzhfgPW3ZGOU/2r6rpsJ19Htr6rDsN41xjuH4LwTFw=";
+pub const SCRIPT_HASH: &str = "sha256-NNjm+BEe/1Dyke69w/L802sWakx4VY4t0LkjXkjhzJc=";
 /// Pairs of a finding that lead to the matrix.
 const SHOWN: usize = 8;
 /// Ranks up to which fits have intervals here: a million pairs would take minutes.
@@ -171,7 +171,7 @@ fn told_fits(fits: &Fits, measured: &Measured) -> String {
         return String::new();
     }
     let mut out = html(&[Block::Table {
-        head: vec!["what", "α", "GB/s", "95 %", "largest error", "times", "sizes", "changes at", "members, GB/s"],
+        head: titles(["what", "α", "GB/s", "95 %", "largest error", "times", "sizes", "changes at", "members, GB/s"]),
         rows: fits.classes.iter().take(FITS).map(row).collect(),
     }]);
     if fits.classes.len() > FITS {

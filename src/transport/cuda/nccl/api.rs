@@ -270,7 +270,6 @@ fn one_sided(library: &Library, lacks: &mut Vec<&'static str>) -> Option<OneSide
     })
 }
 
-/// What the loader says, without Rust's own words.
 /// # Safety
 /// `string` is null or ends with 0 and lives while it is read.
 #[allow(unsafe_code, reason = "a C string")]
