@@ -134,22 +134,31 @@ fn keep_it(folders: &[PathBuf], keep: &Keep, efficiency: &Efficiency) -> Result<
 fn keep_in(folder: &Path, keep: &Keep, efficiency: &Efficiency) -> Result<String, ExportError> {
     match keep {
         Keep::Picture { session, of, canvas } => {
-            let files = new_files(folder, &format!("{session}-{of}"), ["svg", "png"])?;
-            write_bytes(&files[0], svg::svg(canvas, &format!("toposcope {session}: {of}")).as_bytes())?;
-            let png = raster::png(canvas).map_err(|source| ExportError::Io { path: files[1].clone(), source })?;
-            write_bytes(&files[1], &png)?;
-            Ok(said(&files))
+            both(new_files(folder, &format!("{session}-{of}"), ["svg", "png"])?, |[image, pixels]| {
+                write_bytes(image, svg::svg(canvas, &format!("toposcope {session}: {of}")).as_bytes())?;
+                let png = raster::png(canvas).map_err(|source| ExportError::Io { path: pixels.clone(), source })?;
+                write_bytes(pixels, &png)
+            })
         }
         Keep::Report { model } => {
             let seen = session::measured(model, efficiency);
             let diagnosis = diagnose(&seen);
-            let files = new_files(folder, &format!("{}-report", model.header.name), ["html", "md"])?;
-            for (file, written) in files.iter().zip([Written::Html, Written::Markdown]) {
-                write_report(file, written, model, &seen, &diagnosis)?;
-            }
-            Ok(said(&files))
+            both(new_files(folder, &format!("{}-report", model.header.name), ["html", "md"])?, |[page, ticket]| {
+                write_report(page, Written::Html, model, &seen, &diagnosis)?;
+                write_report(ticket, Written::Markdown, model, &seen, &diagnosis)
+            })
         }
     }
+}
+
+/// Write two new files, or leave neither: what was reserved for them is empty.
+fn both(files: [PathBuf; 2], write: impl FnOnce(&[PathBuf; 2]) -> Result<(), ExportError>) -> Result<String, ExportError> {
+    if let Err(error) = write(&files) {
+        // Why they could not be written is the one thing to tell.
+        files.iter().for_each(|file| drop(std::fs::remove_file(file)));
+        return Err(error);
+    }
+    Ok(said(&files))
 }
 
 /// `wrote lab-matrix-1.svg and .png in /home/me`.

@@ -11,6 +11,7 @@ use super::discover::{Look, Page};
 use super::prices::{PriceArgs, Priced};
 use super::progress::Progress;
 use super::{FINE, FOUND, prices, print, settings};
+use crate::export::write_bytes;
 use crate::fabric::Fabric;
 use crate::plan::files;
 use crate::plan::strategy::{Ground, Held, Job, Ranking, rank_telling};
@@ -126,9 +127,8 @@ fn is_one_file(out: &Path) -> bool {
 
 /// Documents that can be replayed and executed.
 fn write(ranking: &Ranking, out: &Path) -> Result<Vec<PathBuf>> {
-    let place = |path: &Path| format!("--out {}", path.display());
     let one = |path: PathBuf, traffic: &crate::plan::Traffic| -> Result<PathBuf> {
-        fs::write(&path, files::write_traffic(traffic)).with_context(|| place(&path))?;
+        write_bytes(&path, files::write_traffic(traffic).as_bytes()).context("--out")?;
         Ok(path)
     };
     if is_one_file(out) {

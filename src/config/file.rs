@@ -121,6 +121,11 @@ impl Config {
     pub fn place(&self, name: &str) -> Option<&str> {
         self.set.get(name).map(|(_, place)| place.as_str())
     }
+
+    /// Every setting that is not the default: its name, its value, and the place that set it.
+    pub fn changed(&self) -> impl Iterator<Item = (&'static str, &Value, &str)> {
+        self.set.iter().map(|(&name, (value, place))| (name, value, place.as_str()))
+    }
 }
 
 fn is_table(name: &str) -> bool {

@@ -7,6 +7,7 @@ use rustix::termios::{isatty, tcgetwinsize};
 
 use super::here::Here;
 use super::{Found, State};
+use crate::config::Config;
 use crate::discover::allowed_cores;
 use crate::topology::Efficiency;
 use crate::units::{format_ranks, format_size};
@@ -84,11 +85,35 @@ pub(super) fn memory(here: &Here) -> Found {
     Found::ok(fact)
 }
 
+/// A file of this person's own.
+fn own(here: &Here, name: &str) -> Option<PathBuf> {
+    let folder = here.var("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let folder = folder.or_else(|| here.var("HOME").map(|home| PathBuf::from(home).join(".config")))?;
+    Some(folder.join("toposcope").join(name))
+}
+
+/// What this person set once, and where; a file that cannot be used stops every command that it concerns.
+pub(super) fn settings(here: &Here) -> Found {
+    let path = own(here, "config.toml").unwrap_or_default();
+    let shown = path.display();
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => Some(text),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => None,
+        Err(error) => return Found::not(State::Warn, format!("{shown}: {error}"), "make it a file that you may read"),
+    };
+    let fix = "correct it; toposcope --print-config writes every setting with its default";
+    match Config::load(text.as_deref(), &path, |name| here.var(name).map(str::to_owned)) {
+        Err(wrong) => Found::not(State::Warn, wrong.to_string(), fix),
+        Ok(config) => {
+            let set: Vec<String> = config.changed().map(|(name, value, place)| format!("{name} = {value} ({place})")).collect();
+            Found::ok(if set.is_empty() { format!("as shipped; {shown} changes them") } else { set.join(", ") })
+        }
+    }
+}
+
 /// What links give of their nominal rate, and where that comes from.
 pub(super) fn efficiency(here: &Here) -> Found {
-    let config = here.var("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let config = config.or_else(|| here.var("HOME").map(|home| PathBuf::from(home).join(".config")));
-    let own = config.map(|folder| folder.join("toposcope/efficiency.toml"));
+    let own = own(here, "efficiency.toml");
     let fix = |path: &Path| format!("correct {}; toposcope doctor shows what is used", path.display());
     let (table, source) = match (&here.efficiency, &own) {
         (Some(named), _) => match crate::cli::efficiency::read(named) {
@@ -151,6 +176,24 @@ mod tests {
         assert_eq!(told(&[("TERM", "xterm")]), "16, by TERM=xterm");
         assert!(told(&[("TERM", "dumb")]).starts_with("none"));
         assert!(told(&[("COLORTERM", "truecolor"), ("NO_COLOR", "1")]).starts_with("none"));
+    }
+
+    #[test]
+    fn settings_are_told_with_their_places_and_so_is_what_is_wrong_with_them() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("toposcope");
+        fs::create_dir(&folder).unwrap();
+        let told = || {
+            let variables = [("XDG_CONFIG_HOME", root.path().to_str().unwrap()), ("TOPOSCOPE_COLOR", "16")];
+            settings(&Here::at(root.path(), variables))
+        };
+        assert_eq!(told().fact, "color = \"16\" (TOPOSCOPE_COLOR)");
+        fs::write(folder.join("config.toml"), "\ntheme = 'light'\n").unwrap();
+        assert!(told().fact.ends_with("toposcope/config.toml:2)") && told().fact.contains("theme = \"light\" ("), "{:?}", told());
+        fs::write(folder.join("config.toml"), "tehme = 'light'\n").unwrap();
+        assert!(told().state == State::Warn && told().fact.contains("config.toml:1: there is no setting \"tehme\""), "{:?}", told());
+        let none = settings(&Here::at(root.path(), [("HOME", "/nowhere")]));
+        assert_eq!(none, Found::ok("as shipped; /nowhere/.config/toposcope/config.toml changes them"));
     }
 
     #[test]

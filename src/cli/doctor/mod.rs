@@ -71,7 +71,7 @@ struct Check {
 }
 
 /// Every check, in the order of the table.
-const CHECKS: [Check; 23] = [
+const CHECKS: [Check; 24] = [
     Check { id: "build", title: "this build", run: build::features },
     Check { id: "mpi", title: "MPI ranks", run: build::mpi },
     Check { id: "mpirun", title: "mpirun", run: |here| build::launcher(here, "mpirun") },
@@ -93,6 +93,7 @@ const CHECKS: [Check; 23] = [
     Check { id: "acs", title: "ACS", run: hardware::acs },
     Check { id: "iommu", title: "IOMMU", run: hardware::iommu },
     Check { id: "network", title: "network", run: hardware::network },
+    Check { id: "settings", title: "settings", run: machine::settings },
     Check { id: "efficiency", title: "efficiencies", run: machine::efficiency },
     Check { id: "sockets", title: "socket folder", run: machine::sockets },
 ];

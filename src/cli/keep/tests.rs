@@ -51,6 +51,15 @@ fn a_folder_that_takes_nothing_is_passed_over_and_the_first_reason_told() {
 }
 
 #[test]
+fn of_what_cannot_be_written_nothing_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = new_files(folder.path(), "lab", ["svg", "png"]).unwrap();
+    let full = |[image, _]: &[PathBuf; 2]| write_bytes(image, b"whole").and(Err(ExportError::Nothing));
+    both(files, full).unwrap_err();
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn what_was_asked_for_is_written_and_told_although_the_screen_has_gone() {
     let folder = tempfile::tempdir().unwrap();
     let gate = Arc::new(Gate::default());

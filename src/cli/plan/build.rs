@@ -12,6 +12,7 @@ use serde_json::json;
 use super::super::prices::{self, PriceArgs, Priced};
 use super::super::{FINE, print};
 use super::some;
+use crate::export::write_bytes;
 use crate::import::plans::{self, Layout};
 use crate::plan::build::policy::Calibrated;
 use crate::plan::build::{self, Budget, ElementSizes, FirstHolder, LocalFirst, LocalFirstInOrder, Policy, Settings};
@@ -125,7 +126,7 @@ pub(super) fn run(wanted: &BuildArgs) -> Result<u8> {
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text).with_context(|| path.display().to_string())
+    Ok(write_bytes(path, text.as_bytes())?)
 }
 
 /// What links cost, where the policy asks.

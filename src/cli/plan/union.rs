@@ -1,6 +1,5 @@
 //! `toposcope plan union`: several layouts of a model, as one.
 
-use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
@@ -8,6 +7,7 @@ use clap::Args;
 
 use super::super::{FINE, print};
 use super::some;
+use crate::export::write_bytes;
 use crate::import::plans;
 use crate::plan::map::{self, Maps};
 use crate::plan::union;
@@ -27,7 +27,7 @@ pub(super) fn run(wanted: &UnionArgs) -> Result<u8> {
     let layouts = wanted.maps.iter().map(|path| plans::read_layout(path).map(|layout| layout.maps));
     let layouts = layouts.collect::<Result<Vec<Maps>, _>>()?;
     let made = union(&layouts)?;
-    fs::write(&wanted.out, map::write(&made)).with_context(|| wanted.out.display().to_string())?;
+    write_bytes(&wanted.out, map::write(&made).as_bytes()).context("--out")?;
     let pieces: usize = made.values().flat_map(|map| map.shards.values()).map(|shard| shard.pieces.len()).sum();
     let told = [some(made.len() as u64, "parameter"), some(layouts.len() as u64, "layout"), some(pieces as u64, "piece")];
     print(&format!("{}: {} of {}, {}\n", wanted.out.display(), told[0], told[1], told[2]));
