@@ -38,7 +38,14 @@ pub(super) fn fold(recorded: &Recorded) -> Model {
 
 /// The facts of a session's folder, of a calibration, or of another tool's output.
 pub(super) fn load(path: &Path) -> Result<Model> {
-    Ok(fold(&recorded(path)?))
+    if !path.is_dir() {
+        return Ok(fold(&recorded(path)?));
+    }
+    // Of very many samples the records take more room than what they come to.
+    let header = store::read_header(path)?;
+    let mut model = Model::new(header.clone());
+    store::each(path, &header, |record, _| _ = model.apply(&record))?;
+    Ok(model)
 }
 
 /// The same as it is, or would be, recorded.

@@ -133,13 +133,11 @@ fn keep_it(folders: &[PathBuf], keep: &Keep, efficiency: &Efficiency) -> Result<
 
 fn keep_in(folder: &Path, keep: &Keep, efficiency: &Efficiency) -> Result<String, ExportError> {
     match keep {
-        Keep::Picture { session, of, canvas } => {
-            both(new_files(folder, &format!("{session}-{of}"), ["svg", "png"])?, |[image, pixels]| {
-                write_bytes(image, svg::svg(canvas, &format!("toposcope {session}: {of}")).as_bytes())?;
-                let png = raster::png(canvas).map_err(|source| ExportError::Io { path: pixels.clone(), source })?;
-                write_bytes(pixels, &png)
-            })
-        }
+        Keep::Picture { session, of, canvas } => both(new_files(folder, &format!("{session}-{of}"), ["svg", "png"])?, |[image, pixels]| {
+            write_bytes(image, svg::svg(canvas, &format!("toposcope {session}: {of}")).as_bytes())?;
+            let png = raster::png(canvas).map_err(|source| ExportError::Io { path: pixels.clone(), source })?;
+            write_bytes(pixels, &png)
+        }),
         Keep::Report { model } => {
             let seen = session::measured(model, efficiency);
             let diagnosis = diagnose(&seen);

@@ -1,15 +1,17 @@
 //! A recorded session as the screen shows it; one of very many events is read beside the screen, which is there at once.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use anyhow::{Context, Result};
 
 use super::{files, plans};
 use crate::session::store::{self, Recorded};
-use crate::session::{Command, Event, Record};
+use crate::session::{Command, Event, Header, Model, Record, Tape};
 use crate::topology::Topology;
-use crate::tui::{Drained, Feed, Mode};
+use crate::tui::{Drained, Feed, Mode, Played};
 use crate::units::{format_size, plain};
 
 /// Bytes of events from which on they are read beside the screen: a tenth of a second's.
@@ -19,8 +21,43 @@ const LARGE: u64 = 32 << 20;
 enum Events {
     /// read, and not taken yet
     Here(Vec<Record>),
-    /// being read: so many bytes
-    Coming(Receiver<Result<Recorded>>, u64),
+    Coming(Coming),
+}
+
+/// A session that is being read.
+struct Coming {
+    played: Receiver<Result<Played>>,
+    /// in all
+    bytes: u64,
+    /// so far
+    read: Arc<AtomicU64>,
+}
+
+impl Coming {
+    /// Begin.
+    fn start(folder: &Path, header: &Header, bytes: u64) -> Result<Self> {
+        let (tell, played) = channel();
+        let read = Arc::new(AtomicU64::new(0));
+        let (folder, header, told) = (folder.to_owned(), header.clone(), Arc::clone(&read));
+        let whole = move || -> Result<Played> {
+            let (mut records, mut model) = (Tape::default(), Model::new(header.clone()));
+            store::each(&folder, &header, |record, bytes| {
+                model.apply(&record);
+                records.push(record);
+                told.store(bytes, Ordering::Relaxed);
+            })?;
+            Ok(Played { records, model })
+        };
+        let reader = std::thread::Builder::new().name("reading".to_owned());
+        // A screen that has gone wants nothing any more.
+        reader.spawn(move || drop(tell.send(whole()))).context("could not start the reader's thread")?;
+        Ok(Self { played, bytes, read })
+    }
+
+    fn told(&self) -> String {
+        let share = self.read.load(Ordering::Relaxed) as f64 / self.bytes.max(1) as f64;
+        format!("reading {} of events: {:.0} %", format_size(self.bytes), share.min(1.0) * 100.0)
+    }
 }
 
 struct Replay {
@@ -34,25 +71,25 @@ struct Replay {
 
 impl Feed for Replay {
     fn drain(&mut self) -> Drained {
-        let mut records = match &mut self.events {
-            Events::Here(records) => std::mem::take(records),
-            Events::Coming(recorded, bytes) => match recorded.try_recv() {
-                Ok(Ok(recorded)) => {
+        let mut drained = Drained::default();
+        match &mut self.events {
+            Events::Here(records) => drained.records = std::mem::take(records),
+            Events::Coming(coming) => match coming.played.try_recv() {
+                Ok(Ok(played)) => {
+                    self.end = played.records.len().checked_sub(1).and_then(|last| played.records.time(last)).unwrap_or(0.0);
                     self.events = Events::Here(Vec::new());
-                    self.end = end(&recorded.records);
-                    recorded.records
+                    drained.played = Some(Box::new(played));
                 }
-                Ok(Err(error)) => return Drained { ended: Some(super::told(&error)), ..Drained::default() },
-                Err(TryRecvError::Empty) => {
-                    return Drained { waits: Some(format!("reading {} of events …", format_size(*bytes))), ..Drained::default() };
-                }
+                Ok(Err(error)) => return Drained { ended: Some(super::told(&error)), ..drained },
+                Err(TryRecvError::Empty) => return Drained { waits: Some(coming.told()), ..drained },
                 Err(TryRecvError::Disconnected) => {
-                    return Drained { ended: Some("the session could not be read to its end".to_owned()), ..Drained::default() };
+                    return Drained { ended: Some("the session could not be read to its end".to_owned()), ..drained };
                 }
             },
-        };
-        records.extend(self.later.drain(..).map(|event| Record { t: self.end, event }));
-        Drained { records, ..Drained::default() }
+        }
+        let (end, later) = (self.end, self.later.drain(..));
+        drained.records.extend(later.map(|event| Record { t: end, event }));
+        drained
     }
 
     fn send(&mut self, command: Command) {
@@ -69,23 +106,16 @@ impl Feed for Replay {
     }
 }
 
-fn end(records: &[Record]) -> f64 {
-    records.last().map_or(0.0, |record| record.t)
-}
-
 /// A recorded session, beside another one if asked, with these plans.
 pub(super) fn showing(session: &Path, against: Option<&Path>, plans: &[PathBuf]) -> Result<super::watch::screen::Showing> {
     let bytes = if session.is_dir() { store::size(session) } else { 0 };
     let (header, events, end) = if bytes > LARGE {
         let header = store::read_header(session)?;
-        let (tell, told) = channel();
-        let folder = session.to_owned();
-        let read = move || drop(tell.send(store::read(&folder).map_err(anyhow::Error::from)));
-        std::thread::Builder::new().name("reading".to_owned()).spawn(read).context("could not start the reader's thread")?;
-        (header, Events::Coming(told, bytes), 0.0)
+        let coming = Coming::start(session, &header, bytes)?;
+        (header, Events::Coming(coming), 0.0)
     } else {
         let Recorded { header, records, .. } = files::recorded(session)?;
-        let end = end(&records);
+        let end = records.last().map_or(0.0, |record| record.t);
         (header, Events::Here(records), end)
     };
     let topology = header.topology.clone();

@@ -161,7 +161,7 @@ pub(super) mod screen {
         fn drain(&mut self) -> Drained {
             let records = std::mem::take(&mut *self.inbox.lock().unwrap_or_else(PoisonError::into_inner));
             let ended = *self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-            Drained { records, ended: ended.then(|| "the job has ended".to_owned()), waits: None }
+            Drained { records, ended: ended.then(|| "the job has ended".to_owned()), ..Drained::default() }
         }
 
         fn send(&mut self, command: Command) {

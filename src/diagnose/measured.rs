@@ -1,5 +1,6 @@
 //! What rules look at: everything measured, told once, so that a thousand ranks take a second.
 
+#[cfg(test)]
 use std::ops::Range;
 
 use crate::fit::Interval;
@@ -37,6 +38,24 @@ pub struct PairSeen {
     pub drift: f32,
 }
 
+impl PairSeen {
+    /// Nothing.
+    pub const NONE: Self = Self {
+        from: 0,
+        to: 0,
+        class: 0,
+        status: Status::Waived,
+        n: 0,
+        rate: f64::NAN,
+        interval: None,
+        expected: f64::NAN,
+        small: f64::NAN,
+        fit_error: f32::NAN,
+        scatter: f32::NAN,
+        drift: f32::NAN,
+    };
+}
+
 /// What was seen of something at one size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AtSize {
@@ -68,13 +87,19 @@ impl Pairs {
     pub fn new(world: usize, mut seen: Vec<PairSeen>) -> Self {
         seen.retain(|pair| (pair.from as usize) < world && (pair.to as usize) < world);
         seen.sort_unstable_by_key(|pair| (pair.from, pair.to));
-        let rows = (0..=world).map(|from| seen.partition_point(|pair| (pair.from as usize) < from)).collect();
-        Self { rows, seen, sizes: Vec::new(), starts: Vec::new() }
+        Self::in_order(world, seen, Vec::new(), Vec::new())
     }
 
-    /// The same, each with its sizes that have a good repeat: a range of `sizes`.
+    /// Of so many ranks, each of them one of those, in order already: by sender, then receiver. The sizes that have a good repeat are
+    /// `sizes[starts[at]..starts[at + 1]]` of the pair at `at`.
+    pub fn in_order(world: usize, seen: Vec<PairSeen>, sizes: Vec<AtSize>, starts: Vec<usize>) -> Self {
+        let rows = (0..=world).map(|from| seen.partition_point(|pair| (pair.from as usize) < from)).collect();
+        Self { rows, seen, sizes, starts }
+    }
+
+    /// The same in any order: a range of `sizes` each.
+    #[cfg(test)]
     pub fn with_sizes(world: usize, mut told: Vec<(PairSeen, Range<usize>)>, sizes: &[AtSize]) -> Self {
-        told.retain(|(pair, _)| (pair.from as usize) < world && (pair.to as usize) < world);
         told.sort_unstable_by_key(|(pair, _)| (pair.from, pair.to));
         let mut own = Vec::with_capacity(told.iter().map(|(_, range)| range.len()).sum());
         let mut starts = vec![0];
@@ -82,8 +107,7 @@ impl Pairs {
             own.extend_from_slice(sizes.get(range.clone()).unwrap_or_default());
             starts.push(own.len());
         }
-        let seen = told.into_iter().map(|(pair, _)| pair).collect();
-        Self { sizes: own, starts, ..Self::new(world, seen) }
+        Self::in_order(world, told.into_iter().map(|(pair, _)| pair).collect(), own, starts)
     }
 
     pub fn len(&self) -> usize {

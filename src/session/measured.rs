@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
-use std::ops::Range;
 use std::thread;
 
 use super::{Conflict, GroupSize, Model, SizeCell, curves, executed};
@@ -25,39 +24,13 @@ pub fn measured(model: &Model, efficiency: &Efficiency) -> Measured {
     let bytes = common_size(model);
     let small_bytes = model.cells.sizes().first().copied().unwrap_or(bytes);
     let mut classes = Classes::default();
-    let mut kinds: Vec<(Cell, &[SizeCell], u16, f64)> = Vec::new();
-    for (cell, sizes) in model.cells.iter().filter(|(cell, _)| !cell.pattern.crosses()) {
-        let key = ClassKey::of(&units, &router, &node_of, cell);
-        kinds.push((cell, sizes, classes.number(key), router.expected(cell.from, cell.to).unwrap_or(f64::NAN)));
-    }
-    let threads = thread::available_parallelism().map_or(1, NonZero::get);
-    let mut seen: Vec<(Pattern, PairSeen, Range<usize>)> = Vec::with_capacity(kinds.len());
-    let mut at_sizes: Vec<AtSize> = Vec::new();
-    thread::scope(|scope| {
-        let part = kinds.len().div_ceil(threads).max(1);
-        let parts = kinds.chunks(part).map(|part| {
-            scope.spawn(move || {
-                let mut all = Vec::new();
-                let one = |&(cell, sizes, class, expected): &(Cell, &[SizeCell], u16, f64)| {
-                    let begin = all.len();
-                    all.extend(sizes.iter().filter(|size| size.count > 0).map(at_size));
-                    (cell.pattern, pair(cell, sizes, class, expected, bytes, small_bytes), begin..all.len())
-                };
-                (part.iter().map(one).collect::<Vec<_>>(), all)
-            })
-        });
-        let handles: Vec<_> = parts.collect();
-        for handle in handles {
-            let (own, mut all) = handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            let before = at_sizes.len();
-            seen.extend(own.into_iter().map(|(pattern, pair, range)| (pattern, pair, range.start + before..range.end + before)));
-            at_sizes.append(&mut all);
+    let mut of = |pattern: Pattern| {
+        let mut known: Vec<Known<'_>> = Vec::new();
+        for (cell, sizes) in model.cells.iter().filter(|(cell, _)| cell.pattern == pattern) {
+            let class = classes.number(ClassKey::of(&units, &router, &node_of, cell));
+            known.push(Known { from: cell.from as u32, to: cell.to as u32, class, sizes });
         }
-    });
-    let world = topology.world();
-    let of = |pattern| {
-        let own = seen.iter().filter(|(own, ..)| *own == pattern);
-        Pairs::with_sizes(world, own.map(|(_, pair, range)| (*pair, range.clone())).collect(), &at_sizes)
+        pairs(topology.world(), pattern, known, &router, (bytes, small_bytes))
     };
     let (peer, duplex, local) = (of(Pattern::Peer), of(Pattern::Duplex), of(Pattern::Local));
     let groups = model.groups.iter().flat_map(|(group, sizes)| sizes.iter().filter_map(|size| together(group, size)));
@@ -81,6 +54,46 @@ pub fn measured(model: &Model, efficiency: &Efficiency) -> Measured {
         gpus: model.gpus.values().cloned().collect(),
         topology,
     }
+}
+
+/// A pair to be looked at.
+struct Known<'a> {
+    from: u32,
+    to: u32,
+    class: u16,
+    sizes: &'a [SizeCell],
+}
+
+/// Pairs of a pattern, on all cores; every one is written to its place, since a thousand ranks have a million.
+fn pairs(world: usize, pattern: Pattern, mut known: Vec<Known<'_>>, router: &Router, sizes: (u64, u64)) -> Pairs {
+    known.sort_unstable_by_key(|pair| (pair.from, pair.to));
+    let mut seen = vec![PairSeen::NONE; known.len()];
+    let mut at_sizes: Vec<AtSize> = Vec::new();
+    let mut starts = vec![0];
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let part = known.len().div_ceil(threads).max(1);
+    thread::scope(|scope| {
+        let parts = known.chunks(part).zip(seen.chunks_mut(part)).map(|(known, seen)| {
+            scope.spawn(move || {
+                let mut all: Vec<AtSize> = Vec::with_capacity(known.len());
+                let mut ends = Vec::with_capacity(known.len());
+                for (one, seen) in known.iter().zip(seen) {
+                    all.extend(one.sizes.iter().filter(|size| size.count > 0).map(at_size));
+                    ends.push(all.len());
+                    *seen = pair(pattern, one, router, sizes);
+                }
+                (all, ends)
+            })
+        });
+        let handles: Vec<_> = parts.collect();
+        for handle in handles {
+            let (mut all, ends) = handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let before = at_sizes.len();
+            starts.extend(ends.into_iter().map(|end| before + end));
+            at_sizes.append(&mut all);
+        }
+    });
+    Pairs::in_order(world, seen, at_sizes, starts)
 }
 
 /// The size that most pairs have; of those the largest.
@@ -160,21 +173,22 @@ impl Classes {
     }
 }
 
-fn pair(cell: Cell, sizes: &[SizeCell], class: u16, expected: f64, bytes: u64, small_bytes: u64) -> PairSeen {
+fn pair(pattern: Pattern, &Known { from, to, class, sizes }: &Known<'_>, router: &Router, (bytes, small_bytes): (u64, u64)) -> PairSeen {
+    let cell = Cell { pattern, from: from as usize, to: to as usize };
     let at = |wanted: u64| sizes.iter().find(|size| size.bytes == wanted);
     let size = at(bytes);
     let times = size.map(SizeCell::times).unwrap_or_default();
     let interval = median_interval(&times, CONFIDENCE);
     let scale = bytes as f64;
     PairSeen {
-        from: cell.from as u32,
-        to: cell.to as u32,
+        from,
+        to,
         class,
         status: status(sizes, size),
         n: times.len() as u32,
         rate: size.filter(|size| size.count > 0).map_or(f64::NAN, SizeCell::bandwidth),
         interval: interval.map(|seconds| Interval { low: scale / seconds.high, high: scale / seconds.low }),
-        expected,
+        expected: router.expected(cell.from, cell.to).unwrap_or(f64::NAN),
         small: at(small_bytes).filter(|size| size.count > 0).map_or(f64::NAN, |size| size.median),
         fit_error: fit_error(cell, sizes) as f32,
         scatter: scatter(&times) as f32,

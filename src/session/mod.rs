@@ -17,6 +17,7 @@ mod mix;
 mod model;
 mod prices;
 pub mod store;
+mod tape;
 
 pub use cells::{Cells, Shot, SizeCell};
 pub use command::Command;
@@ -28,6 +29,7 @@ pub use imported::{Collective, Imported, collective_lines};
 pub use measured::measured;
 pub use model::{Change, LogLine, Model, Progress, Running, SweepState};
 pub use prices::prices;
+pub use tape::Tape;
 
 /// JSON Schema (draft 2020-12) of a session's `header.json` as this version writes it.
 pub const HEADER_SCHEMA: &str = include_str!("schema/header.json");

@@ -147,18 +147,32 @@ pub fn size(folder: &Path) -> u64 {
 /// Read a session; a record cut in the middle at its end is told, not refused.
 pub fn read(folder: &Path) -> Result<Recorded, StoreError> {
     let header = read_header(folder)?;
+    let mut records = Vec::new();
+    let Extent { whole, cut } = each(folder, &header, |record, _| records.push(record))?;
+    Ok(Recorded { header, records, whole, cut })
+}
+
+/// How much of a session's events there is, bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// up to the end of the last whole record
+    pub whole: u64,
+    /// after that: what a cut left of one record
+    pub cut: u64,
+}
+
+/// Read a session's events one by one, each with the bytes up to its end.
+pub fn each(folder: &Path, header: &Header, mut take: impl FnMut(Record, u64)) -> Result<Extent, StoreError> {
     let path = folder.join(EVENTS);
     let file = match File::open(&path) {
         Ok(file) => file,
         // Cut between the two files: a session in which nothing has happened.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(Recorded { header, records: Vec::new(), whole: 0, cut: 0 });
-        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Extent::default()),
         Err(source) => return Err(StoreError::Io { path, source }),
     };
     let newer = minor_of(&header.format).is_some_and(|minor| minor > FORMAT.2);
     let mut reader = BufReader::new(file);
-    let mut recorded = Recorded { header, records: Vec::new(), whole: 0, cut: 0 };
+    let mut extent = Extent::default();
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
@@ -169,20 +183,20 @@ pub fn read(folder: &Path) -> Result<Recorded, StoreError> {
                 return Err(StoreError::Bad { path, line: number, column: 0, message });
             }
             // The last line, without its end: what a cut left, or what its writer is just adding.
-            recorded.cut = length;
+            extent.cut = length;
             break;
         }
+        extent.whole += length;
         match line::record(&line) {
-            Ok(record) => recorded.records.push(record),
+            Ok(record) => take(record, extent.whole),
             Err(_) if newer && is_record(&line) => {}
             Err(error) => {
                 let message = format!("not an event of a session: {}", plain(&error.to_string()));
                 return Err(StoreError::Bad { path, line: number, column: error.column(), message });
             }
         }
-        recorded.whole += length;
     }
-    Ok(recorded)
+    Ok(extent)
 }
 
 /// Keep other writers out. Whoever lists sessions looks for a moment whether there is one, so it is tried for longer than that.

@@ -13,6 +13,7 @@ use super::draw::{HitMap, Scene, draw};
 use super::expected::Expected;
 use super::fans::Fans;
 use super::feed::Mode;
+use super::feed::Played;
 use super::findings::{Desk, Other, Told};
 use super::fits::{Book, SHARE, SHARE_RUNNING};
 use super::form::Form;
@@ -230,10 +231,7 @@ impl App {
         }
         if let Some(player) = &mut self.player {
             player.load(records, Arc::make_mut(&mut self.model));
-            if let Some(sweep) = &self.model.sweep {
-                self.ui.form = Form::new(&sweep.settings, vec![sweep.settings.mover]);
-            }
-            self.replaced();
+            self.loaded();
             return true;
         }
         self.backlog.extend(records);
@@ -259,6 +257,24 @@ impl App {
             }
         }
         true
+    }
+
+    /// Take in a recorded session that was read beside the screen.
+    pub fn begin(&mut self, played: Played) {
+        self.release();
+        if let Some(player) = &mut self.player {
+            player.begin(played.records);
+        }
+        self.model = Arc::new(played.model);
+        self.loaded();
+    }
+
+    /// More of a recorded session is there.
+    fn loaded(&mut self) {
+        if let Some(sweep) = &self.model.sweep {
+            self.ui.form = Form::new(&sweep.settings, vec![sweep.settings.mover]);
+        }
+        self.replaced();
     }
 
     /// Take in one record.

@@ -16,7 +16,7 @@ use crate::measure::Gate;
 use crate::ramp::Level;
 use crate::sample::MoverKind;
 use crate::session::store::shelf::Entry;
-use crate::session::{Command, Model, Record};
+use crate::session::{Command, Model, Record, Tape};
 use crate::sweep::SweepSettings;
 use crate::topology::Efficiency;
 
@@ -31,9 +31,18 @@ pub enum Mode {
     Recorded,
 }
 
+/// A recorded session that was read beside the screen, and what it comes to at its end.
+#[derive(Debug)]
+pub struct Played {
+    pub records: Tape,
+    pub model: Model,
+}
+
 /// What a feed had to tell.
 #[derive(Debug, Default)]
 pub struct Drained {
+    /// all that a recorded session held, before `records`
+    pub played: Option<Box<Played>>,
     /// new records, in order
     pub records: Vec<Record>,
     /// why nothing more will come, when the source has ended

@@ -49,7 +49,7 @@ pub use app::{App, Reaction};
 pub use atlas::Order;
 pub use browse::browse;
 pub use draw::SMALLEST;
-pub use feed::{Drained, Ended, Feed, Keep, Keeper, Mode, Setup, Shelf, ShelfTold, Themes, Tty, TuiError, Wish};
+pub use feed::{Drained, Ended, Feed, Keep, Keeper, Mode, Played, Setup, Shelf, ShelfTold, Themes, Tty, TuiError, Wish};
 pub use level::level;
 pub use look::Look;
 pub use run::{FRAMES, run};

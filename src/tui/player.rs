@@ -1,6 +1,6 @@
 //! A recorded session played back: the same model, at any time of the session.
 
-use crate::session::{Change, Event, Header, Model, Record};
+use crate::session::{Change, Header, Model, Record, Tape};
 
 /// Models kept along the way, so that going back does not start from the beginning.
 const SNAPSHOTS: usize = 8;
@@ -15,7 +15,7 @@ const SPEEDS: [f64; 7] = [0.25, 1.0, 2.0, 5.0, 10.0, 30.0, 100.0];
 /// Where a recorded session stands.
 #[derive(Debug, Default)]
 pub struct Player {
-    records: Vec<Record>,
+    records: Tape,
     /// records applied
     at: usize,
     /// time shown, seconds since the session began
@@ -49,19 +49,25 @@ impl Player {
             self.speed = 1;
         }
         let at_end = self.at == self.records.len();
-        self.records.extend(records);
+        records.into_iter().for_each(|record| self.records.push(record));
         if !at_end {
             return;
         }
         let keep = self.records.len() <= long;
         let apart = self.apart();
-        for record in self.records.iter().skip(self.at) {
-            model.apply(record);
+        while let Some(record) = self.records.get(self.at) {
+            model.apply(&record);
             self.at += 1;
             if keep && self.at.is_multiple_of(apart) && self.at < self.records.len() {
                 self.snapshots.push((self.at, model.clone()));
             }
         }
+        self.time = self.end();
+    }
+
+    /// Begin with a session that was read already, at its end.
+    pub fn begin(&mut self, records: Tape) {
+        *self = Self { at: records.len(), records, speed: 1, ..Self::default() };
         self.time = self.end();
     }
 
@@ -72,7 +78,7 @@ impl Player {
 
     /// Length of the session, seconds.
     pub fn end(&self) -> f64 {
-        self.records.iter().rev().take(64).map(|record| record.t).fold(0.0, f64::max)
+        (0..self.records.len()).rev().take(64).filter_map(|at| self.records.time(at)).fold(0.0, f64::max)
     }
 
     /// Time shown, seconds.
@@ -121,7 +127,7 @@ impl Player {
         let end = self.end();
         let time = if time >= end { end } else { time.max(0.0) };
         // Records are in order of time but for clocks of threads; the first that is later ends what is shown.
-        let to = if time >= end { self.records.len() } else { self.records.partition_point(|record| record.t <= time) };
+        let to = if time >= end { self.records.len() } else { self.records.until(time) };
         let moved = self.go(to, model);
         self.time = time;
         moved
@@ -130,15 +136,14 @@ impl Player {
     /// Show the session after the next probe, or before the last one.
     pub fn step(&mut self, forward: bool, model: &mut Model) -> Moved {
         self.playing = false;
-        let ends = |record: &Record| matches!(record.event, Event::ProbeDone { .. });
+        let ends = |&at: &usize| self.records.ends_a_probe(at);
         let to = if forward {
-            self.records.iter().skip(self.at).position(ends).map_or(self.records.len(), |next| self.at + next + 1)
+            (self.at..self.records.len()).find(ends).map_or(self.records.len(), |next| next + 1)
         } else {
-            let before = self.at.saturating_sub(1);
-            self.records.iter().take(before).rposition(ends).map_or(0, |last| last + 1)
+            (0..self.at.saturating_sub(1)).rev().find(ends).map_or(0, |last| last + 1)
         };
         let moved = self.go(to, model);
-        self.time = self.at.checked_sub(1).and_then(|last| self.records.get(last)).map_or(0.0, |record| record.t);
+        self.time = self.at.checked_sub(1).and_then(|last| self.records.time(last)).unwrap_or(0.0);
         moved
     }
 
@@ -155,8 +160,9 @@ impl Player {
         }
         if back {
             let (apart, kept) = (self.apart(), self.snapshots.last().map_or(0, |(at, _)| *at));
-            for (at, record) in self.records.iter().enumerate().take(to).skip(self.at) {
-                model.apply(record);
+            for at in self.at..to {
+                let Some(record) = self.records.get(at) else { break };
+                model.apply(&record);
                 // What is passed again for want of a snapshot need not be passed a third time.
                 if (at + 1).is_multiple_of(apart) && at + 1 > kept {
                     self.snapshots.push((at + 1, model.clone()));
@@ -165,7 +171,7 @@ impl Player {
             self.at = to;
             return Moved::Replaced;
         }
-        let changes: Vec<Change> = self.records.iter().take(to).skip(self.at).map(|record| model.apply(record)).collect();
+        let changes: Vec<Change> = (self.at..to).filter_map(|at| self.records.get(at)).map(|record| model.apply(&record)).collect();
         self.at = to;
         Moved::Forward(changes)
     }

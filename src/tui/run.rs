@@ -1,5 +1,6 @@
 //! The loop: messages in, at most twenty frames a second out, never inside a timed region.
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -281,7 +282,12 @@ struct News {
 fn frame(app: &mut App, screen: &mut Screen, feed: &mut dyn Feed, (since, untouched): (Duration, bool)) -> Result<News, TuiError> {
     let news = feed.drain();
     if untouched {
-        app.ui.open_plans(&news.records);
+        let own = news.played.iter().flat_map(|played| (0..played.records.len()).rev().filter_map(|at| played.records.get(at)));
+        app.ui.open_plans(news.records.iter().rev().map(Cow::Borrowed).chain(own));
+    }
+    if let Some(played) = news.played {
+        app.begin(*played);
+        screen.changed = true;
     }
     if let Some(waits) = news.waits {
         screen.changed |= app.ui.notice.as_ref().is_none_or(|notice| notice.text != waits);

@@ -61,7 +61,7 @@ impl Feed for Job {
             state.1 += 1;
             state.3 |= inside;
         });
-        Drained { records: self.records.try_iter().collect(), ended: self.ended.try_recv().ok(), waits: None }
+        Drained { records: self.records.try_iter().collect(), ended: self.ended.try_recv().ok(), ..Drained::default() }
     }
     fn send(&mut self, command: Command) {
         self.seen.note(|state| state.2.push(command));

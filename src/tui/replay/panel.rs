@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::strategies::{FIELDS, StrategyForm};
@@ -221,13 +222,14 @@ impl Ui {
         self.replay.pair = true;
     }
 
-    /// Show the plans that the screen was opened with: those that came after all that was measured.
-    pub fn open_plans(&mut self, records: &[Record]) {
+    /// Show the plans that the screen was opened with: those that came after all that was measured. `backwards` are the records, the last first.
+    pub fn open_plans<'a>(&mut self, backwards: impl Iterator<Item = Cow<'a, Record>>) {
         let measured = |record: &Record| matches!(record.event, Event::ProbeDone { .. } | Event::TestDone { .. } | Event::ExecutionDone(_));
-        let after = records.iter().rposition(measured).map_or(0, |at| at + 1);
-        let name = |record: &Record| if let Event::PlanLoaded { traffic } = &record.event { Some(plain(&traffic.name)) } else { None };
-        let names: Vec<String> = records.get(after..).unwrap_or(&[]).iter().filter_map(name).collect();
+        let name =
+            |record: Cow<'_, Record>| if let Event::PlanLoaded { traffic } = &record.event { Some(plain(&traffic.name)) } else { None };
+        let mut names: Vec<String> = backwards.take_while(|record| !measured(record)).filter_map(name).collect();
         if !names.is_empty() {
+            names.reverse();
             self.tab = Tab::Replay;
             self.replay.named.extend(names);
         }

@@ -318,13 +318,14 @@ fn a_thread_prices_while_the_screen_goes_on_and_news_are_priced_when_it_is_quiet
 fn plans_that_the_screen_is_opened_with_are_shown_the_first_beside_the_second() {
     let (session, records) = (b70(), vec![plan("slow", 1, 3), plan("fast", 2, 0), plan("third", 0, 1)]);
     let measured = session.1.clone();
+    let open = |app: &mut App, records: &[Record]| app.ui.open_plans(records.iter().rev().map(std::borrow::Cow::Borrowed));
     for mode in [Mode::Live, Mode::Recorded] {
         let mut app = crate::tui::fixture::app(session.clone(), Tab::Sweep, Level::TrueColor, mode);
         app.replays.let_go();
-        app.ui.open_plans(&measured);
+        open(&mut app, &measured);
         assert_eq!(app.ui.tab, Tab::Sweep, "nobody asked for a plan");
-        app.ui.open_plans(&[&measured[..], &records[..1]].concat());
-        app.ui.open_plans(&records[1..]);
+        open(&mut app, &[&measured[..], &records[..1]].concat());
+        open(&mut app, &records[1..]);
         app.take(records.clone());
         let screen = shown(&mut app);
         assert_eq!((app.ui.tab, app.ui.replay.other), (Tab::Replay, Some(1)), "{screen}");
@@ -332,7 +333,7 @@ fn plans_that_the_screen_is_opened_with_are_shown_the_first_beside_the_second() 
     }
     // A plan that was run before, in a session that went on: what was measured since is looked at.
     let mut app = app(session, Tab::Sweep, Level::TrueColor, Mode::Live);
-    app.ui.open_plans(&[&records[..1], &measured[..]].concat());
+    open(&mut app, &[&records[..1], &measured[..]].concat());
     assert_eq!(app.ui.tab, Tab::Sweep);
 }
 
