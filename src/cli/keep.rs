@@ -133,15 +133,17 @@ fn keep_it(folders: &[PathBuf], keep: &Keep, efficiency: &Efficiency) -> Result<
 
 fn keep_in(folder: &Path, keep: &Keep, efficiency: &Efficiency) -> Result<String, ExportError> {
     match keep {
-        Keep::Picture { session, of, canvas } => both(new_files(folder, &format!("{session}-{of}"), ["svg", "png"])?, |[image, pixels]| {
-            write_bytes(image, svg::svg(canvas, &format!("toposcope {session}: {of}")).as_bytes())?;
-            let png = raster::png(canvas).map_err(|source| ExportError::Io { path: pixels.clone(), source })?;
-            write_bytes(pixels, &png)
-        }),
+        Keep::Picture { session, of, canvas } => {
+            both(&new_files(folder, &format!("{session}-{of}"), ["svg", "png"])?, |[image, pixels]| {
+                write_bytes(image, svg::svg(canvas, &format!("toposcope {session}: {of}")).as_bytes())?;
+                let png = raster::png(canvas).map_err(|source| ExportError::Io { path: pixels.clone(), source })?;
+                write_bytes(pixels, &png)
+            })
+        }
         Keep::Report { model } => {
             let seen = session::measured(model, efficiency);
             let diagnosis = diagnose(&seen);
-            both(new_files(folder, &format!("{}-report", model.header.name), ["html", "md"])?, |[page, ticket]| {
+            both(&new_files(folder, &format!("{}-report", model.header.name), ["html", "md"])?, |[page, ticket]| {
                 write_report(page, Written::Html, model, &seen, &diagnosis)?;
                 write_report(ticket, Written::Markdown, model, &seen, &diagnosis)
             })
@@ -150,13 +152,15 @@ fn keep_in(folder: &Path, keep: &Keep, efficiency: &Efficiency) -> Result<String
 }
 
 /// Write two new files, or leave neither: what was reserved for them is empty.
-fn both(files: [PathBuf; 2], write: impl FnOnce(&[PathBuf; 2]) -> Result<(), ExportError>) -> Result<String, ExportError> {
-    if let Err(error) = write(&files) {
+fn both(files: &[PathBuf; 2], write: impl FnOnce(&[PathBuf; 2]) -> Result<(), ExportError>) -> Result<String, ExportError> {
+    if let Err(error) = write(files) {
         // Why they could not be written is the one thing to tell.
-        files.iter().for_each(|file| drop(std::fs::remove_file(file)));
+        for file in files {
+            let _ = std::fs::remove_file(file);
+        }
         return Err(error);
     }
-    Ok(said(&files))
+    Ok(said(files))
 }
 
 /// `wrote lab-matrix-1.svg and .png in /home/me`.

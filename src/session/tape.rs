@@ -158,7 +158,9 @@ mod tests {
 
     fn kept(records: &[Record]) -> Tape {
         let mut tape = Tape::default();
-        records.iter().for_each(|record| tape.push(record.clone()));
+        for record in records {
+            tape.push(record.clone());
+        }
         for (at, record) in records.iter().enumerate() {
             assert_eq!(*tape.get(at).unwrap(), *record, "{at}");
             assert_eq!(tape.time(at), Some(record.t));

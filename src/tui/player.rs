@@ -49,7 +49,9 @@ impl Player {
             self.speed = 1;
         }
         let at_end = self.at == self.records.len();
-        records.into_iter().for_each(|record| self.records.push(record));
+        for record in records {
+            self.records.push(record);
+        }
         if !at_end {
             return;
         }

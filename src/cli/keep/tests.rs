@@ -55,7 +55,7 @@ fn of_what_cannot_be_written_nothing_is_left() {
     let folder = tempfile::tempdir().unwrap();
     let files = new_files(folder.path(), "lab", ["svg", "png"]).unwrap();
     let full = |[image, _]: &[PathBuf; 2]| write_bytes(image, b"whole").and(Err(ExportError::Nothing));
-    both(files, full).unwrap_err();
+    both(&files, full).unwrap_err();
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
