@@ -81,7 +81,7 @@ pub(super) fn read(lines: &[Line<'_>], skips: &mut Skips) -> Option<(Vec<Table>,
         return None;
     }
     let mut draft = Draft::default();
-    let used = block(lines, |line| draft.line(line, line.number == first.number, skips));
+    let used = block(lines, |line| if skips.is_spent() { Step::End } else { draft.line(line, line.number == first.number, skips) });
     draft.close();
     if draft.tables.is_empty() {
         skips.push(first.number, "the Intel MPI benchmarks printed no rows of two ranks here");
@@ -169,7 +169,7 @@ impl Draft {
         let ends =
             if crowd { vec![super::rows::end(&format!("ranks 0 to {}", self.ranks.saturating_sub(1)))] } else { vec![rank(0), rank(1)] };
         self.header = true;
-        self.tables.push(Table {
+        let table = Table {
             tool: Tool::Imb,
             test: self.test.clone(),
             version: self.version.clone(),
@@ -187,7 +187,8 @@ impl Draft {
             samples: Vec::new(),
             collectives: Vec::new(),
             notes,
-        });
+        };
+        table.keep(&mut self.tables, skips);
     }
 
     /// True if more than one pair is told together.
@@ -241,15 +242,17 @@ impl Draft {
         match kind {
             Kind::PingPong => {
                 let sample = timed(&table.ends, Pattern::Peer, (0, 1), bytes, time * 1e-6);
-                table.samples.push(sample);
+                table.put(sample, line.number, skips);
             }
-            Kind::PingPing | Kind::Sendrecv => both(table, bytes, time * 1e-6),
-            Kind::Exchange => both(table, bytes, time * 1e-6 / 2.0),
+            Kind::PingPing | Kind::Sendrecv => both(table, bytes, time * 1e-6, line.number, skips),
+            Kind::Exchange => both(table, bytes, time * 1e-6 / 2.0, line.number, skips),
             Kind::Uniband => {
                 let sample = rated(&table.ends, Pattern::Peer, (0, 1), bytes, rate);
-                table.samples.push(sample);
+                table.put(sample, line.number, skips);
             }
-            Kind::Biband => both(table, bytes, if rate > 0.0 { bytes as f64 / (rate / 2.0) } else { 0.0 }),
+            Kind::Biband => {
+                both(table, bytes, if rate > 0.0 { bytes as f64 / (rate / 2.0) } else { 0.0 }, line.number, skips);
+            }
         }
     }
 

@@ -69,7 +69,7 @@ pub(super) fn read(lines: &[Line<'_>], skips: &mut Skips) -> Option<(Vec<Table>,
         return None;
     }
     let mut draft = Draft::default();
-    let used = block(lines, |line| draft.line(line, line.number == first.number, skips));
+    let used = block(lines, |line| if skips.is_spent() { Step::End } else { draft.line(line, line.number == first.number, skips) });
     draft.tables.iter_mut().for_each(settle);
     draft.tables.retain(|table| !table.samples.is_empty());
     if draft.tables.is_empty() {
@@ -153,7 +153,7 @@ impl Draft {
             table.notes.push("each direction as it was measured while the other ran too; each pair twice, from either end".to_owned());
         }
         table.notes.push("the title says who copies; memory of processors where an end is a CPU".to_owned());
-        self.tables.push(table);
+        table.keep(&mut self.tables, skips);
         Step::Mine
     }
 
@@ -196,7 +196,7 @@ impl Draft {
                 }
             };
             // The row of the other end has the same direction once more.
-            table.samples.push(Sample { repeat: u32::from(back), ..sample });
+            table.put(Sample { repeat: u32::from(back), ..sample }, line.number, skips);
         }
         Step::Mine
     }
@@ -234,6 +234,11 @@ impl Draft {
             skips.push(line.number, format!("{} has several memories, or none: of no pair", shown(&format!("{src} -> {dst}"))));
             return;
         };
+        // Of what it adds, most is the table, if it is new, and two ends.
+        let weight = size_of::<Table>() * usize::from(self.transfers.is_none()) + from.weight() + to.weight();
+        if !skips.takes(line.number, weight) {
+            return;
+        }
         let place = *self.transfers.get_or_insert_with(|| {
             let mut table = Table { memory: Memory::Cuda, ..self.tables.first().cloned().unwrap_or_else(|| placeholder(line.number)) };
             (table.samples, table.ends, table.notes) = (Vec::new(), Vec::new(), Vec::new());
@@ -255,7 +260,7 @@ impl Draft {
         let pair = (at(from), at(to));
         let pattern = if pair.0 == pair.1 { Pattern::Local } else { Pattern::Peer };
         let sample = rated(&table.ends, pattern, pair, bytes, rate * GB);
-        table.samples.push(Sample { set: Some(test), ..sample });
+        table.put(Sample { set: Some(test), ..sample }, line.number, skips);
     }
 }
 
