@@ -220,9 +220,10 @@ impl Draft {
             let nearer = (moved / printed - MB).abs() < (moved / printed - MIB).abs();
             self.megabyte = Some(if nearer { MB } else { MIB });
         }
-        let crowd = self.is_crowd();
         let ranks = self.ranks;
         let Some(table) = self.tables.last_mut() else { return };
+        // As its header was understood: the number of processes may be told anew.
+        let crowd = table.ends.len() < 2;
         if bytes == 0 {
             if !kind.is_band() {
                 table.notes.push(format!("a message of 0 bytes, {time} µs, is no sample"));
@@ -284,6 +285,13 @@ mod tests {
         # Benchmarking Biband\n# #processes = 2\n#bytes #repetitions   Mbytes/sec      Msg/sec\n 1000 1000 300.00 300000\n\
         # Benchmarking Uniband\n# #processes = 4\n#bytes #repetitions   Mbytes/sec      Msg/sec\n 1000 1000 400.00 400000\n\n\
         # All processes entering MPI_Finalize\n";
+
+    #[test]
+    fn rows_are_of_the_ends_that_their_header_has() {
+        let text = "# Benchmarking Uniband\n# #processes = 4\n#bytes #repetitions   Mbytes/sec      Msg/sec\n# #processes = 2\n 1000 1000 400.00 400000\n";
+        let (found, _) = tables(read, text);
+        assert_eq!((found[0].ends.len(), found[0].samples.len(), found[0].collectives.len()), (1, 0, 1));
+    }
 
     #[test]
     fn times_tell_the_rate_of_each_direction() {

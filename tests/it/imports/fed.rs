@@ -85,8 +85,40 @@ fn input(number: u64, own: &[&Start], others: &[&[u8]]) -> (&'static str, String
     let most = if rng.u8(..10) > 0 { SMALL } else { LARGE };
     let from = if start.bytes.len() > most && rng.bool() { rng.usize(..start.bytes.len() - most) } else { 0 };
     let mut bytes = start.bytes[from..start.bytes.len().min(from + most)].to_vec();
-    (0..rng.usize(1..5)).for_each(|_| damage(&mut rng, &mut bytes, others));
+    let document = bytes.starts_with(b"{\"") && rng.bool();
+    for _ in 0..rng.usize(1..5) {
+        if document { renumber(&mut rng, &mut bytes) } else { damage(&mut rng, &mut bytes, others) }
+    }
     (start.kind, String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Another value for a number, so that JSON stays well-formed and its reader is reached.
+fn renumber(rng: &mut Rng, bytes: &mut Vec<u8>) {
+    const VALUES: [&str; 16] = [
+        "0",
+        "1",
+        "2",
+        "3",
+        "7",
+        "-1",
+        "0.5",
+        "1e-5",
+        "1e300",
+        "16383",
+        "16384",
+        "4294967295",
+        "18446744073709551615",
+        "null",
+        "[]",
+        "\"nan\"",
+    ];
+    let part = |byte: u8| byte.is_ascii_digit() || b".e-+".contains(&byte);
+    let begins = |at: usize| bytes[at].is_ascii_digit() && at > 0 && matches!(bytes[at - 1], b' ' | b'[' | b':' | b',');
+    let places: Vec<usize> = (0..bytes.len()).filter(|&at| begins(at)).collect();
+    if let Some(&from) = rng.choice(&places) {
+        let to = (from..bytes.len()).find(|&at| !part(bytes[at])).unwrap_or(bytes.len());
+        drop(bytes.splice(from..to, rng.choice(VALUES).unwrap().bytes()));
+    }
 }
 
 /// True if it was read; panics, or says what is wrong.
