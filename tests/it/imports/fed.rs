@@ -117,7 +117,9 @@ fn renumber(rng: &mut Rng, bytes: &mut Vec<u8>) {
     let places: Vec<usize> = (0..bytes.len()).filter(|&at| begins(at)).collect();
     if let Some(&from) = rng.choice(&places) {
         let to = (from..bytes.len()).find(|&at| !part(bytes[at])).unwrap_or(bytes.len());
-        drop(bytes.splice(from..to, rng.choice(VALUES).unwrap().bytes()));
+        // Thousands of processes take milliseconds: seldom.
+        let value = rng.choice(VALUES).filter(|value| !value.starts_with("1638") || rng.u8(..8) == 0).unwrap_or("2");
+        drop(bytes.splice(from..to, value.bytes()));
     }
 }
 
