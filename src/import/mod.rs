@@ -108,13 +108,12 @@ impl Skips {
     /// file may ask for gigabytes.
     fn takes(&mut self, line: usize, bytes: usize) -> bool {
         if !self.spent {
-            match self.room.checked_sub(bytes) {
-                Some(left) => self.room = left,
-                None => {
-                    self.spent = true;
-                    let reason = "more ranks and numbers than so long a file is believed: from here on left out".to_owned();
-                    self.told.push(Skipped { line, reason });
-                }
+            if let Some(left) = self.room.checked_sub(bytes) {
+                self.room = left;
+            } else {
+                self.spent = true;
+                let reason = "more ranks and numbers than so long a file is believed: from here on left out".to_owned();
+                self.told.push(Skipped { line, reason });
             }
         }
         !self.spent

@@ -126,7 +126,9 @@ fn renumber(rng: &mut Rng, bytes: &mut Vec<u8>) {
 /// True if it was read; panics, or says what is wrong.
 fn taken(text: &str, of: &str) -> bool {
     let Ok(tables) = tables(text, "damaged") else { return false };
-    tables.iter().for_each(|table| check(table, of));
+    for table in &tables {
+        check(table, of);
+    }
     let built = build("x", &[Source { file: "damaged".to_owned(), tables }], Vec::new(), &[], &[]);
     assert!(built.is_ok(), "{of}: {:?}", built.err());
     true
@@ -179,7 +181,9 @@ fn feed(inputs: u64, seed: u64, kind: Option<&str>) -> Count {
     let mut all = Count::default();
     std::thread::scope(|scope| {
         let parts: Vec<_> = (0..threads).map(|thread| scope.spawn(move || part(thread))).collect();
-        parts.into_iter().for_each(|part| all.add(part.join().unwrap()));
+        for part in parts {
+            all.add(part.join().unwrap());
+        }
     });
     all
 }
