@@ -80,29 +80,67 @@ impl ImportError {
     }
 }
 
-/// What was left out, so long as a person would read it.
-#[derive(Debug, Default)]
-struct Skips(Vec<Skipped>);
+/// What was left out, so long as a person would read it; and how much of a file may still be kept.
+#[derive(Debug)]
+struct Skips {
+    told: Vec<Skipped>,
+    /// bytes of memory
+    room: usize,
+    spent: bool,
+}
+
+impl Default for Skips {
+    fn default() -> Self {
+        Self::with_room(usize::MAX)
+    }
+}
 
 impl Skips {
     /// A damaged file has a fault in each line: these tell the kind.
     const MOST: usize = 200;
 
+    /// For a file of which at most so many bytes are kept in memory.
+    const fn with_room(room: usize) -> Self {
+        Self { told: Vec::new(), room, spent: false }
+    }
+
+    /// Count what is about to be kept. False, and from then on for all that comes, where there is no room for it: a few bytes of a damaged
+    /// file may ask for gigabytes.
+    fn takes(&mut self, line: usize, bytes: usize) -> bool {
+        if !self.spent {
+            if let Some(left) = self.room.checked_sub(bytes) {
+                self.room = left;
+            } else {
+                self.spent = true;
+                let reason = "more ranks and numbers than so long a file is believed: from here on left out".to_owned();
+                self.told.push(Skipped { line, reason });
+            }
+        }
+        !self.spent
+    }
+
+    /// No more is kept of the file.
+    const fn is_spent(&self) -> bool {
+        self.spent
+    }
+
     const fn is_full(&self) -> bool {
-        self.0.len() > Self::MOST
+        self.told.len() > Self::MOST
     }
 
     fn push(&mut self, line: usize, reason: impl Into<String>) {
-        if self.0.len() < Self::MOST {
-            self.0.push(Skipped { line, reason: reason.into() });
-        } else if self.0.len() == Self::MOST {
-            self.0.push(Skipped { line, reason: "and more from here on".to_owned() });
+        if self.spent {
+            // All from there on is told of.
+        } else if self.told.len() < Self::MOST {
+            self.told.push(Skipped { line, reason: reason.into() });
+        } else if self.told.len() == Self::MOST {
+            self.told.push(Skipped { line, reason: "and more from here on".to_owned() });
         }
     }
 
     fn sorted(mut self) -> Vec<Skipped> {
-        self.0.sort_by_key(|skipped| skipped.line);
-        self.0
+        self.told.sort_by_key(|skipped| skipped.line);
+        self.told
     }
 }
 

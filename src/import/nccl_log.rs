@@ -12,6 +12,8 @@ use super::tree::{Tree, note_all};
 use crate::topology::hardware::{Gpu, GpuLink, GpuLinkKind, Hardware, LinkEnd, LinkLayer, Nic, NoteKind, NumaNode, PciDevice, PciKind};
 use crate::topology::{Lanes, PciAddress, PcieLink};
 
+/// More systems than share NVLink with each other.
+const MOST_SYSTEMS: usize = 256;
 /// Deeper trees are no machine's.
 const DEEPEST: usize = 32;
 /// More ranks than any log is of.
@@ -148,7 +150,7 @@ pub(super) fn read(lines: &[Line<'_>], skips: &mut Skips) -> Option<(Vec<Hardwar
     // In order of appearance.
     let mut order: Vec<&str> = Vec::new();
     let (mut used, mut open) = (1, 0_usize);
-    let mut hosts: Vec<(String, Vec<Hardware>)> = Vec::new();
+    let mut hosts = Hosts::default();
     for (at, line) in lines.iter().enumerate() {
         let Some((who, what)) = said(line.text) else { continue };
         if begins(what.trim_start()) {
@@ -158,7 +160,7 @@ pub(super) fn read(lines: &[Line<'_>], skips: &mut Skips) -> Option<(Vec<Hardwar
             if let Some(before) = ranks.insert(who, Rank::default()) {
                 // Another communicator of the same rank: what it printed before is told.
                 open += usize::from(before.closed);
-                keep(&mut hosts, who, before);
+                hosts.keep(who, before);
             } else {
                 open += 1;
                 order.push(who);
@@ -180,32 +182,42 @@ pub(super) fn read(lines: &[Line<'_>], skips: &mut Skips) -> Option<(Vec<Hardwar
     }
     for who in order {
         if let Some(rank) = ranks.remove(who) {
-            keep(&mut hosts, who, rank);
+            hosts.keep(who, rank);
         }
     }
-    let hosts = hosts.into_iter().filter(|(_, tellings)| !tellings.is_empty()).map(|(_, tellings)| merge::join(tellings)).collect();
+    let hosts = hosts.tellings.into_iter().filter(|tellings| !tellings.is_empty()).map(merge::join).collect();
     Some((hosts, used))
 }
 
-/// Add what a rank printed to its host, once.
-fn keep(hosts: &mut Vec<(String, Vec<Hardware>)>, who: &str, rank: Rank) {
-    let host = named(who.split([':', ' ']).next().unwrap_or_default());
-    let several = rank.systems.len() > 1;
-    for (system, draft) in rank.systems {
-        // Which system is the rank's own is not told.
-        let name = if several { format!("{host} system {system}") } else { host.clone() };
-        let mut hardware = draft.finish();
-        hardware.host.clone_from(&name);
-        let at = hosts.iter().position(|(known, _)| *known == name).unwrap_or(hosts.len());
-        if at == hosts.len() {
-            hosts.push((name, Vec::new()));
-        }
-        // Ranks of one host print the same, but for what they left out of their trees.
-        if hardware.gpus.len() + hardware.pci.len() + hardware.numa.len() > 0
-            && hosts[at].1.len() < MOST_TELLINGS
-            && !hosts[at].1.contains(&hardware)
-        {
-            hosts[at].1.push(hardware);
+/// What the ranks of each host printed.
+#[derive(Default)]
+struct Hosts {
+    /// by name
+    at: HashMap<String, usize>,
+    /// in order of appearance
+    tellings: Vec<Vec<Hardware>>,
+}
+
+impl Hosts {
+    /// Add what a rank printed to its host, once.
+    fn keep(&mut self, who: &str, rank: Rank) {
+        let host = named(who.split([':', ' ']).next().unwrap_or_default());
+        let several = rank.systems.len() > 1;
+        for (system, draft) in rank.systems {
+            // Which system is the rank's own is not told.
+            let name = if several { format!("{host} system {system}") } else { host.clone() };
+            let mut hardware = draft.finish();
+            hardware.host.clone_from(&name);
+            let at = *self.at.entry(name).or_insert(self.tellings.len());
+            if at == self.tellings.len() {
+                self.tellings.push(Vec::new());
+            }
+            let known = &mut self.tellings[at];
+            // Ranks of one host print the same, but for what they left out of their trees.
+            let tells = hardware.gpus.len() + hardware.pci.len() + hardware.numa.len() > 0;
+            if tells && known.len() < MOST_TELLINGS && !known.contains(&hardware) {
+                known.push(hardware);
+            }
         }
     }
 }
@@ -217,6 +229,11 @@ impl Rank {
         let text = what.trim();
         let Some(told) = text.strip_prefix("+ ") else {
             let Some(node) = Node::of(text).filter(|node| node.kind == "CPU" && column == 0) else { return false };
+            if self.systems.len() >= MOST_SYSTEMS && !self.systems.contains_key(&node.system) {
+                skips.push(line.number, format!("more than {MOST_SYSTEMS} systems: {} is left out", shown(text)));
+                self.open.clear();
+                return true;
+            }
             let numa = usize::try_from(node.id).ok().filter(|id| *id < 4096);
             let draft = self.systems.entry(node.system).or_default();
             if let Some(id) = numa.filter(|id| draft.numa.len() < MOST_NODES && draft.numa.iter().all(|known| known.id != *id)) {
@@ -464,6 +481,24 @@ GPU/0-3b000 :GPU/0-3b000 (0/5000.0/LOC) CPU/0-1 (3/24.0/PHB)
         assert_eq!(skipped.iter().map(|skip| skip.line).collect::<Vec<_>>(), [1, 5, 6]);
         let without = "a:1:1 [0] NCCL INFO Bootstrap : Using eth0\n";
         assert!(hardware(without, "f").unwrap_err().to_string().contains("NCCL_DEBUG_SUBSYS"));
+    }
+
+    #[test]
+    fn very_many_systems_and_hosts_take_time_in_proportion() {
+        let begun = std::time::Instant::now();
+        let mut text = "n:1:1 [0] NCCL INFO === System : maxBw 1 ===\n".to_owned();
+        (0..20_000).for_each(|at| text.push_str(&format!("n:1:1 [0] NCCL INFO CPU/{at:x}-0 (1/2/-1)\n")));
+        let (hosts, skipped) = told(&text);
+        assert_eq!((hosts.len(), skipped.len()), (MOST_SYSTEMS, 201));
+        assert!(skipped.iter().any(|skip| skip.reason.contains("more than 256 systems")), "{skipped:?}");
+        let one = |at: usize| {
+            format!(
+                "n{at}:1:1 [0] NCCL INFO === System : maxBw 1 ===\nn{at}:1:1 [0] NCCL INFO CPU/0 (1/2/-1)\nn{at}:1:1 [0] NCCL INFO ====\n"
+            )
+        };
+        let many: String = (0..10_000).map(one).collect();
+        assert_eq!(hardware(&many, "f").unwrap().hosts.len(), 10_000);
+        assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
     }
 
     #[test]

@@ -15,6 +15,10 @@ struct Draft {
     formats: Vec<Format>,
     /// the tellings of each host
     hosts: Vec<Vec<Hardware>>,
+    /// where the first of each name is
+    named: HashMap<String, usize>,
+    /// of the last host, the name that its tellings have in common; empty where none has one
+    last: String,
     skips: Skips,
     /// host name and kind of peer access, from the command that stands above
     name: String,
@@ -135,6 +139,7 @@ impl Draft {
             // One table a host.
             if self.hosts.last().is_some_and(|parts| parts.iter().any(|part| part.source == Format::TopoMatrix.name())) {
                 self.hosts.push(Vec::new());
+                self.last.clear();
             }
             self.put(Format::TopoMatrix, host);
         } else {
@@ -150,10 +155,28 @@ impl Draft {
         if !self.formats.contains(&format) {
             self.formats.push(format);
         }
-        let other = |part: &Hardware| !part.host.is_empty() && !host.host.is_empty() && part.host != host.host;
-        match self.hosts.last_mut() {
-            Some(parts) if !parts.iter().any(other) => parts.push(host),
-            _ => self.hosts.push(vec![host]),
+        if self.last.is_empty() || host.host.is_empty() || self.last == host.host {
+            let at = self.hosts.len().saturating_sub(1);
+            self.put_at(at, host);
+        } else {
+            self.put_at(self.hosts.len(), host);
+        }
+    }
+
+    /// Add to the host of a place, or make it there. Its tellings that have a name have the same one.
+    fn put_at(&mut self, at: usize, host: Hardware) {
+        if at >= self.hosts.len() {
+            self.hosts.push(Vec::new());
+            self.last.clear();
+        }
+        if !host.host.is_empty() {
+            self.named.entry(host.host.clone()).or_insert(at);
+            if at + 1 == self.hosts.len() {
+                self.last.clone_from(&host.host);
+            }
+        }
+        if let Some(parts) = self.hosts.get_mut(at) {
+            parts.push(host);
         }
     }
 
@@ -163,11 +186,8 @@ impl Draft {
         if !self.formats.contains(&format) {
             self.formats.push(format);
         }
-        let same = |parts: &&mut Vec<Hardware>| !host.host.is_empty() && parts.iter().any(|part| part.host == host.host);
-        match self.hosts.iter_mut().find(same) {
-            Some(parts) => parts.push(host),
-            None => self.hosts.push(vec![host]),
-        }
+        let known = self.named.get(&host.host).copied();
+        self.put_at(known.unwrap_or(self.hosts.len()), host);
     }
 
     /// A line that nothing known begins with.

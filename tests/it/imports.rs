@@ -3,5 +3,7 @@
 mod classes;
 mod corpus;
 mod damage;
+mod fed;
 mod measured;
+mod printed;
 mod seeds;

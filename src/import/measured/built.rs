@@ -186,7 +186,7 @@ fn settings(samples: &[Sample], table: Option<&Table>) -> SweepSettings {
         peers: if fans.is_empty() { Peers::Nearest } else { Peers::Listed(fans.into_iter().collect()) },
         shifts: small(distinct(&mut samples.iter().filter_map(|sample| sample.shift).map(|shift| shift as u64))),
         isolated: samples.iter().all(|sample| sample.isolated),
-        repeats: samples.iter().map(|sample| sample.repeat + 1).max().unwrap_or(1),
+        repeats: samples.iter().map(|sample| sample.repeat.saturating_add(1)).max().unwrap_or(1),
         warmup: 0,
         mover: MoverKind::Untold,
         memory: table.map_or_else(Default::default, |table| table.memory),

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::dispatch::{MOST_ENDS, MOST_SAMPLES};
+use super::table::weight;
 use super::{End, SizeFrom, Table, Tool};
 use crate::import::Skips;
 use crate::import::text::named;
@@ -48,7 +49,12 @@ pub(super) fn json(root: &Value, skips: &mut Skips) -> Option<Vec<Table>> {
     let (mut wrong, mut first_wrong) = (0_usize, String::new());
     for (at, value) in samples.iter().take(MOST_SAMPLES).enumerate() {
         match Entry::deserialize(value).map_err(|error| error.to_string()).and_then(|entry| sample(entry, &seats)) {
-            Ok(sample) => read.push(sample),
+            Ok(sample) => {
+                if !skips.takes(1, weight(&sample)) {
+                    break;
+                }
+                read.push(sample);
+            }
             Err(why) => {
                 if wrong == 0 {
                     first_wrong = format!("samples[{at}]: {}", named(&why));
@@ -65,6 +71,7 @@ pub(super) fn json(root: &Value, skips: &mut Skips) -> Option<Vec<Table>> {
     }
     let ranks = read.iter().flat_map(|sample| [sample.from, sample.to].into_iter().chain(sample.root).chain(sample.peers.iter().copied()));
     let world = ranks.max().map_or(0, |most| most + 1).max(if told <= MOST_ENDS { told } else { 0 });
+    let read = if skips.takes(1, world * (size_of::<End>() + 48)) { read } else { Vec::new() };
     let host = |rank: usize| seats.get(rank).map(|node| format!("node{node}"));
     let device = root["device"].as_str().unwrap_or("cpu");
     let memory = if device.starts_with("cuda") { Memory::Cuda } else { Memory::Host };
@@ -119,6 +126,19 @@ fn sample(entry: Entry, seats: &[u64]) -> Result<Sample, String> {
         (Pattern::Local, _) => (entry.from_process, entry.from_process),
         _ => (entry.from_process, entry.to_process),
     };
+    if (pattern == Pattern::Local) != (from == to) {
+        return Err(format!("{} from process {from} to process {to}", entry.pattern));
+    }
+    if pattern.is_fan() {
+        let (root, peer) = if pattern == Pattern::FanOut { (from, to) } else { (to, from) };
+        let mut peers = entry.peers.clone();
+        peers.sort_unstable();
+        peers.dedup();
+        // A place that nothing tells would be another's.
+        if entry.root != Some(root) || peers.len() < entry.peers.len() || peers.contains(&root) || peers.binary_search(&peer).is_err() {
+            return Err(format!("{} from process {from} to process {to}, of which root and peers tell otherwise", entry.pattern));
+        }
+    }
     let between = |a: usize, b: usize| match (a == b, seats.get(a), seats.get(b)) {
         (true, ..) => PathClass::Local,
         (_, Some(a), Some(b)) if a != b => PathClass::InterNode,
@@ -145,4 +165,38 @@ fn sample(entry: Entry, seats: &[u64]) -> Result<Sample, String> {
         status: Status::Ok,
         ..Sample::blank(pattern, from, to, entry.bytes, path)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_whose_processes_do_not_fit_are_left_out_with_the_reason() {
+        let mut skips = Skips::default();
+        let sample = |words: &str| format!(r#"{{"pattern": {words}, "bytes": 8, "seconds": 1e-5}}"#);
+        let wrong = [
+            r#""peer", "from": 1, "to": 1"#,
+            r#""fan_in", "from": 1, "to": 0, "root": 0"#,
+            r#""fan_in", "from": 1, "to": 0, "root": 2, "peers": [1]"#,
+            r#""fan_in", "from": 1, "to": 0, "root": 0, "peers": [2]"#,
+            r#""fan_out", "from": 0, "to": 1, "root": 0, "peers": [1, 0]"#,
+            r#""fan_out", "from": 0, "to": 1, "root": 0, "peers": [1, 1]"#,
+            r#""fan_out", "from": 0, "to": 1, "root": 0, "peers": [1, "x"]"#,
+            r#""peer", "from": 0, "to": 99999"#,
+            r#""peer", "from": 0"#,
+        ];
+        let right = [r#""peer", "from": 1, "to": 0"#, r#""fan_out", "from": 0, "to": 1, "root": 0, "peers": [2, 1]"#];
+        for words in wrong {
+            let text = format!(r#"{{"backend": "nccl", "samples": [{}]}}"#, sample(words));
+            assert_eq!(json(&serde_json::from_str(&text).unwrap(), &mut skips), Some(Vec::new()), "{words}");
+        }
+        let all: Vec<String> = wrong.iter().chain(&right).map(|words| sample(words)).collect();
+        let text = format!(r#"{{"backend": "nccl", "samples": [{}]}}"#, all.join(", "));
+        let mut skips = Skips::default();
+        let tables = json(&serde_json::from_str(&text).unwrap(), &mut skips).unwrap();
+        assert_eq!(tables[0].samples.len(), 2);
+        let told = skips.sorted();
+        assert!(told[0].reason.starts_with("9 samples left out, the first: samples[0]: peer from process 1 to process 1"), "{told:?}");
+    }
 }

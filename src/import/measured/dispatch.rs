@@ -46,6 +46,15 @@ pub(super) const MOST_ENDS: usize = 16_384;
 /// More samples are not kept of a file.
 pub(super) const MOST_SAMPLES: usize = 2 << 20;
 
+/// Bytes of memory that the tables of a text may take. Of true files a number takes six characters or more, from which a sample is made; fans
+/// of all GPUs, which name their peers, are short files.
+const fn room(bytes: usize) -> usize {
+    let room = (48 << 20) + 48 * bytes;
+    if room < MOST_ROOM { room } else { MOST_ROOM }
+}
+
+const MOST_ROOM: usize = 1 << 30;
+
 /// What a text told.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Told {
@@ -68,14 +77,14 @@ pub fn read(path: &Path) -> Result<Told, ImportError> {
 
 /// Read the tables of a text, and tell what was left out.
 pub fn told(text: &str, file: &str) -> Result<Told, ImportError> {
-    let mut skips = Skips::default();
+    let mut skips = Skips::with_room(room(text.len()));
     let mut tables = Vec::new();
     let found = json(text, &mut tables, &mut skips);
     if !found {
         let cleaned = clean(text);
         let lines = lines(&cleaned);
         let mut at = 0;
-        while at < lines.len() {
+        while at < lines.len() && !skips.is_spent() {
             let taken = OF_LINES.iter().find_map(|reader| reader(&lines[at..], &mut skips));
             let (more, used) = taken.unwrap_or_default();
             tables.extend(more);
@@ -102,6 +111,9 @@ fn json(text: &str, tables: &mut Vec<Table>, skips: &mut Skips) -> bool {
     let mut found = false;
     for value in serde_json::Deserializer::from_str(body).into_iter::<Value>() {
         let Ok(value) = value else { break };
+        if skips.is_spent() {
+            break;
+        }
         if let Some(more) = OF_JSON.iter().find_map(|reader| reader(&value, skips)) {
             found = true;
             tables.extend(more);
@@ -157,3 +169,6 @@ pub fn known() -> String {
     let names: Vec<_> = Tool::ALL.iter().map(|tool| tool.name()).collect();
     names.join(", ")
 }
+
+#[cfg(test)]
+mod tests;

@@ -81,7 +81,7 @@ pub(super) fn read(lines: &[Line<'_>], skips: &mut Skips) -> Option<(Vec<Table>,
         return None;
     }
     let mut draft = Draft::default();
-    let used = block(lines, |line| draft.line(line, line.number == first.number, skips));
+    let used = block(lines, |line| if skips.is_spent() { Step::End } else { draft.line(line, line.number == first.number, skips) });
     draft.close();
     if draft.tables.is_empty() {
         skips.push(first.number, "the Intel MPI benchmarks printed no rows of two ranks here");
@@ -169,7 +169,7 @@ impl Draft {
         let ends =
             if crowd { vec![super::rows::end(&format!("ranks 0 to {}", self.ranks.saturating_sub(1)))] } else { vec![rank(0), rank(1)] };
         self.header = true;
-        self.tables.push(Table {
+        let table = Table {
             tool: Tool::Imb,
             test: self.test.clone(),
             version: self.version.clone(),
@@ -187,7 +187,8 @@ impl Draft {
             samples: Vec::new(),
             collectives: Vec::new(),
             notes,
-        });
+        };
+        table.keep(&mut self.tables, skips);
     }
 
     /// True if more than one pair is told together.
@@ -219,9 +220,10 @@ impl Draft {
             let nearer = (moved / printed - MB).abs() < (moved / printed - MIB).abs();
             self.megabyte = Some(if nearer { MB } else { MIB });
         }
-        let crowd = self.is_crowd();
         let ranks = self.ranks;
         let Some(table) = self.tables.last_mut() else { return };
+        // As its header was understood: the number of processes may be told anew.
+        let crowd = table.ends.len() < 2;
         if bytes == 0 {
             if !kind.is_band() {
                 table.notes.push(format!("a message of 0 bytes, {time} µs, is no sample"));
@@ -241,15 +243,17 @@ impl Draft {
         match kind {
             Kind::PingPong => {
                 let sample = timed(&table.ends, Pattern::Peer, (0, 1), bytes, time * 1e-6);
-                table.samples.push(sample);
+                table.put(sample, line.number, skips);
             }
-            Kind::PingPing | Kind::Sendrecv => both(table, bytes, time * 1e-6),
-            Kind::Exchange => both(table, bytes, time * 1e-6 / 2.0),
+            Kind::PingPing | Kind::Sendrecv => both(table, bytes, time * 1e-6, line.number, skips),
+            Kind::Exchange => both(table, bytes, time * 1e-6 / 2.0, line.number, skips),
             Kind::Uniband => {
                 let sample = rated(&table.ends, Pattern::Peer, (0, 1), bytes, rate);
-                table.samples.push(sample);
+                table.put(sample, line.number, skips);
             }
-            Kind::Biband => both(table, bytes, if rate > 0.0 { bytes as f64 / (rate / 2.0) } else { 0.0 }),
+            Kind::Biband => {
+                both(table, bytes, if rate > 0.0 { bytes as f64 / (rate / 2.0) } else { 0.0 }, line.number, skips);
+            }
         }
     }
 
@@ -281,6 +285,13 @@ mod tests {
         # Benchmarking Biband\n# #processes = 2\n#bytes #repetitions   Mbytes/sec      Msg/sec\n 1000 1000 300.00 300000\n\
         # Benchmarking Uniband\n# #processes = 4\n#bytes #repetitions   Mbytes/sec      Msg/sec\n 1000 1000 400.00 400000\n\n\
         # All processes entering MPI_Finalize\n";
+
+    #[test]
+    fn rows_are_of_the_ends_that_their_header_has() {
+        let text = "# Benchmarking Uniband\n# #processes = 4\n#bytes #repetitions   Mbytes/sec      Msg/sec\n# #processes = 2\n 1000 1000 400.00 400000\n";
+        let (found, _) = tables(read, text);
+        assert_eq!((found[0].ends.len(), found[0].samples.len(), found[0].collectives.len()), (1, 0, 1));
+    }
 
     #[test]
     fn times_tell_the_rate_of_each_direction() {

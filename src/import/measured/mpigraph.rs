@@ -45,7 +45,7 @@ pub(super) fn read(lines: &[Line<'_>], skips: &mut Skips) -> Option<(Vec<Table>,
         Draft { tables: Vec::new(), version: None, bytes: None, window: None, at: HashMap::new(), rows: Vec::new(), receives: false };
     let (start, mut ended) = (lines[0].number, false);
     let used = block(lines, |line| {
-        if ended || line.number > start && line.text.trim_start().starts_with("START mpiGraph") {
+        if ended || skips.is_spent() || line.number > start && line.text.trim_start().starts_with("START mpiGraph") {
             return Step::End;
         }
         ended = line.text.trim_start().starts_with("END mpiGraph");
@@ -94,7 +94,7 @@ impl<'a> Draft<'a> {
             "time until a rank's own sends were done, which may be before the bytes arrive".to_owned()
         });
         notes.extend(self.window.map(|window| format!("{window} messages under way at a time")));
-        self.tables.push(Table {
+        let table = Table {
             tool: Tool::MpiGraph,
             test: if receives { "Recv" } else { "Send" }.to_owned(),
             version: self.version.clone(),
@@ -107,7 +107,8 @@ impl<'a> Draft<'a> {
             samples: Vec::new(),
             collectives: Vec::new(),
             notes,
-        });
+        };
+        table.keep(&mut self.tables, skips);
     }
 
     fn row(&mut self, line: Line<'a>, label: &str, receives: bool, cells: &[&str], skips: &mut Skips) -> Step {
@@ -135,7 +136,7 @@ impl<'a> Draft<'a> {
             });
             let mut sample = rated(&table.ends, Pattern::Peer, pair, bytes, rate * MIB);
             sample.isolated = false;
-            table.samples.push(sample);
+            table.put(sample, line.number, skips);
         }
         Step::Mine
     }

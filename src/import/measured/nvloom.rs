@@ -87,7 +87,7 @@ pub(super) fn read(lines: &[Line<'_>], skips: &mut Skips) -> Option<(Vec<Table>,
         return None;
     }
     let mut draft = Draft::default();
-    let used = block(lines, |line| draft.line(line, line.number == first.number, skips));
+    let used = block(lines, |line| if skips.is_spent() { Step::End } else { draft.line(line, line.number == first.number, skips) });
     draft.tables.retain(|table| !table.samples.is_empty());
     draft.tables.iter_mut().for_each(settle);
     if draft.tables.is_empty() {
@@ -107,7 +107,7 @@ impl Draft {
         } else if let Some(megabytes) = super::rows::value(text, "Buffer size").filter(|_| text.ends_with("MiB")) {
             self.bytes = size(megabytes).filter(|megabytes| (1..1 << 30).contains(megabytes)).map(|megabytes| megabytes << 20);
         } else if let Some(process) = text.strip_prefix("Process ") {
-            self.process(process);
+            self.process(process, line, skips);
         } else if let Some(name) = test(text) {
             return self.begin(name, line, skips);
         } else if is_csv(text) {
@@ -116,7 +116,7 @@ impl Draft {
                 self.test = ("csv_pattern".to_owned(), line.number);
             }
             self.kind = Some(Kind::Chosen);
-            self.table("source sends", SizeFrom::Told);
+            self.table("source sends", SizeFrom::Told, skips);
         } else if self.csv {
             return self.chosen(text, line, skips);
         } else if [
@@ -149,7 +149,7 @@ impl Draft {
     }
 
     /// `Process  3 (node1): device 3: NVIDIA GB200 (00000019:01:00); rackGuid: 12`.
-    fn process(&mut self, text: &str) {
+    fn process(&mut self, text: &str, line: Line<'_>, skips: &mut Skips) {
         let Some((at, rest)) = text.trim().split_once(' ') else { return };
         let Some(at) = index(at).map(|at| at as usize).filter(|at| *at == self.ends.len() && *at < MOST_ENDS) else { return };
         let host = rest.trim().strip_prefix('(').and_then(|rest| rest.split_once(')')).map(|(host, _)| named(host));
@@ -157,13 +157,16 @@ impl Draft {
         let (gpu, model) = device.split_once(':').unwrap_or((device, ""));
         let (model, pci) = model.split_once('(').unwrap_or((model, ""));
         let full = |text: &str| Some(named(text)).filter(|text| !text.is_empty());
-        self.ends.push(End {
+        let end = End {
             label: format!("GPU {at}"),
             host,
             gpu: index(gpu.trim()),
             pci: pci.split_once(')').and_then(|(pci, _)| full(pci)),
             model: full(model),
-        });
+        };
+        if skips.takes(line.number, end.weight()) {
+            self.ends.push(end);
+        }
     }
 
     fn begin(&mut self, name: &str, line: Line<'_>, skips: &mut Skips) -> Step {
@@ -176,7 +179,7 @@ impl Draft {
         Step::Mine
     }
 
-    fn table(&mut self, orientation: &'static str, size_from: SizeFrom) {
+    fn table(&mut self, orientation: &'static str, size_from: SizeFrom, skips: &mut Skips) {
         let mut notes = Vec::new();
         match self.kind {
             Some(Kind::Both | Kind::Named { both: true }) => notes.push("the sum of both directions, half of it for each".to_owned()),
@@ -186,7 +189,7 @@ impl Draft {
         if !self.test.0.contains("device_to_device") && self.test.0.contains("egm") {
             notes.push("memory of processors that GPUs reach (EGM)".to_owned());
         }
-        self.tables.push(Table {
+        let table = Table {
             tool: Tool::Nvloom,
             test: self.test.0.clone(),
             version: self.version.clone(),
@@ -199,19 +202,23 @@ impl Draft {
             samples: Vec::new(),
             collectives: Vec::new(),
             notes,
-        });
+        };
+        table.keep(&mut self.tables, skips);
     }
 
     /// The end of a number, made if it was not listed.
-    fn end(table: &mut Table, at: u32) -> Option<usize> {
+    fn end(table: &mut Table, at: u32, line: Line<'_>, skips: &mut Skips) -> Option<usize> {
         let at = at as usize;
         // One beyond those that are known at most: numbers of a damaged file are not to be believed.
         if at >= MOST_ENDS || at > 4 * (table.ends.len() + table.samples.len() + 64) {
             return None;
         }
         while table.ends.len() <= at {
-            let label = format!("GPU {}", table.ends.len());
-            table.ends.push(end(&label));
+            let end = end(&format!("GPU {}", table.ends.len()));
+            if !skips.takes(line.number, end.weight()) {
+                return None;
+            }
+            table.ends.push(end);
         }
         Some(at)
     }
@@ -240,11 +247,14 @@ impl Draft {
                 self.kind = None;
                 return Step::Mine;
             }
-            self.table(orientation, size_from);
+            self.table(orientation, size_from, skips);
+            if skips.is_spent() {
+                return Step::End;
+            }
             let Some(table) = self.tables.last_mut() else { return Step::Strange };
             if !racks
                 && kind != Kind::Bisect
-                && labels.iter().any(|at| u32::try_from(*at).ok().and_then(|at| Self::end(table, at)).is_none())
+                && labels.iter().any(|at| u32::try_from(*at).ok().and_then(|at| Self::end(table, at, line, skips)).is_none())
             {
                 skips.push(line.number, "the header names more GPUs than it has columns: the matrix is left out");
                 self.kind = None;
@@ -256,7 +266,7 @@ impl Draft {
         let Some(table) = self.tables.last_mut() else { return Step::Strange };
         match kind {
             Kind::Pairs | Kind::Both => {
-                let Some(row) = index(label).and_then(|at| Self::end(table, at)) else { return Step::Strange };
+                let Some(row) = index(label).and_then(|at| Self::end(table, at, line, skips)) else { return Step::Strange };
                 if words.len() != self.columns.len() + 1 {
                     skips.push(line.number, format!("{} cells in a row of {}: what is there is read", words.len() - 1, self.columns.len()));
                 }
@@ -266,7 +276,9 @@ impl Draft {
             }
             Kind::Bisect => {
                 let pair = label.split_once("->").and_then(|(from, to)| Some((index(from)?, index(to)?)));
-                let Some((from, to)) = pair.and_then(|(from, to)| Some((Self::end(table, from)?, Self::end(table, to)?))) else {
+                let Some((from, to)) =
+                    pair.and_then(|(from, to)| Some((Self::end(table, from, line, skips)?, Self::end(table, to, line, skips)?)))
+                else {
                     return Step::Strange;
                 };
                 if let Some(cell) = words.get(1).filter(|_| from != to) {
@@ -276,7 +288,7 @@ impl Draft {
             Kind::Named { .. } => {
                 for (cell, pair) in words[1..].iter().filter_map(|cell| cell.split_once(";(")) {
                     let pair = pair.trim_end_matches(')').split_once('-').and_then(|(from, to)| Some((index(from)?, index(to)?)));
-                    let pair = pair.and_then(|(from, to)| Some((Self::end(table, from)?, Self::end(table, to)?)));
+                    let pair = pair.and_then(|(from, to)| Some((Self::end(table, from, line, skips)?, Self::end(table, to, line, skips)?)));
                     if let Some(pair) = pair.filter(|(from, to)| from != to) {
                         put(table, pair, cell, bytes, kind, line, skips);
                     }
@@ -303,14 +315,16 @@ impl Draft {
         };
         let Some(table) = self.tables.last_mut() else { return Step::Strange };
         let result = cells.last().and_then(|result| amount(result));
-        let ends = index(cells[2]).zip(index(cells[3])).and_then(|(from, to)| Some((Self::end(table, from)?, Self::end(table, to)?)));
+        let ends = index(cells[2])
+            .zip(index(cells[3]))
+            .and_then(|(from, to)| Some((Self::end(table, from, line, skips)?, Self::end(table, to, line, skips)?)));
         match (cells[1], ends, size(cells[9]).filter(|bytes| *bytes > 0), result) {
             ("latency", ..) => skips.push(line.number, "the latency of single loads, of no message"),
             ("bandwidth", Some((from, to)), Some(bytes), Some(rate)) => {
                 let pattern = if from == to { Pattern::Local } else { Pattern::Peer };
                 let mut sample = rated(&table.ends, pattern, (from, to), bytes, rate * GB);
                 sample.set = Some(set);
-                table.samples.push(sample);
+                table.put(sample, line.number, skips);
             }
             _ => skips.push(line.number, format!("{} is not told with GPUs, a size and a result", shown(text))),
         }
@@ -337,7 +351,7 @@ fn put(table: &mut Table, pair: (usize, usize), cell: &str, bytes: u64, kind: Ki
         }
     };
     let custom = pattern == Pattern::Custom;
-    table.samples.push(crate::sample::Sample { set: custom.then_some(0), ..sample });
+    table.put(crate::sample::Sample { set: custom.then_some(0), ..sample }, line.number, skips);
 }
 
 /// Copies with the same number ran at the same time; one that stands alone is a pair's own.

@@ -106,7 +106,11 @@ pub(super) fn read(lines: &[Line<'_>], skips: &mut Skips) -> Option<(Vec<Table>,
         width: None,
         deaf: false,
     };
-    let used = block(lines, |line| if line.number == first.number { Step::Mine } else { draft.line(line, skips) });
+    let used = block(lines, |line| match line.number {
+        number if number == first.number => Step::Mine,
+        _ if skips.is_spent() => Step::End,
+        _ => draft.line(line, skips),
+    });
     if kind == Kind::Other {
         skips.push(first.number, format!("{} is of no pair of ranks: no rate of a link is in it", shown(title)));
     } else if draft.tables.is_empty() && !draft.deaf {
@@ -136,7 +140,7 @@ impl Draft {
             skips.push(line.number, misshapen(text, width.max(2)));
             return Step::Mine;
         };
-        self.row(bytes, number, words.contains(&"Fail"));
+        self.row((bytes, number), words.contains(&"Fail"), line.number, skips);
         Step::Mine
     }
 
@@ -207,7 +211,7 @@ impl Draft {
             _ if self.pairs > 1 => "the lower half of the ranks sends to the upper",
             _ => "rank 0 sends to rank 1",
         };
-        self.tables.push(Table {
+        let table = Table {
             tool: Tool::Osu,
             test: self.datatype.as_ref().map_or_else(|| self.test.clone(), |datatype| format!("{} of {datatype}", self.test)),
             version: self.version.clone(),
@@ -220,7 +224,8 @@ impl Draft {
             samples: Vec::new(),
             collectives: Vec::new(),
             notes,
-        });
+        };
+        table.keep(&mut self.tables, skips);
     }
 
     /// True if the numbers are of several pairs, or of who knows how many.
@@ -228,7 +233,7 @@ impl Draft {
         matches!(self.kind, Kind::Pairs) && self.pairs > 1 || matches!(self.kind, Kind::PairsLatency)
     }
 
-    fn row(&mut self, bytes: u64, number: f64, corrupt: bool) {
+    fn row(&mut self, (bytes, number): (u64, f64), corrupt: bool, line: usize, skips: &mut Skips) {
         let together = self.is_together();
         let Some(table) = self.tables.last_mut() else { return };
         if bytes == 0 {
@@ -238,7 +243,9 @@ impl Draft {
         }
         let before = table.samples.len();
         match self.kind {
-            Kind::Both => both(table, bytes, if number > 0.0 { bytes as f64 / (number / 2.0 * MB) } else { 0.0 }),
+            Kind::Both => {
+                both(table, bytes, if number > 0.0 { bytes as f64 / (number / 2.0 * MB) } else { 0.0 }, line, skips);
+            }
             _ if together => {
                 let latency = self.kind == Kind::PairsLatency;
                 let seconds = if latency { number * 1e-6 } else { bytes as f64 * self.pairs as f64 / (number * MB) };
@@ -250,16 +257,16 @@ impl Draft {
             Kind::Latency { gets } => {
                 let pair = if gets { (1, 0) } else { (0, 1) };
                 let sample = timed(&table.ends, Pattern::Peer, pair, bytes, number * 1e-6);
-                table.samples.push(sample);
+                table.put(sample, line, skips);
             }
             Kind::Bandwidth { gets } => {
                 let pair = if gets { (1, 0) } else { (0, 1) };
                 let sample = rated(&table.ends, Pattern::Peer, pair, bytes, number * MB);
-                table.samples.push(sample);
+                table.put(sample, line, skips);
             }
             _ => {
                 let sample = rated(&table.ends, Pattern::Peer, (0, 1), bytes, number * MB);
-                table.samples.push(sample);
+                table.put(sample, line, skips);
             }
         }
         if corrupt {

@@ -35,7 +35,7 @@ fn run(lines: &[Line<'_>], skips: &mut Skips) -> (Vec<Table>, usize) {
     while at < lines.len() && at - used <= GAP {
         let line = lines[at];
         let text = line.text.trim();
-        if at > 0 && text.starts_with("[P2P (Peer-to-Peer)") {
+        if at > 0 && text.starts_with("[P2P (Peer-to-Peer)") || skips.is_spent() {
             break;
         }
         let mut known = true;
@@ -115,6 +115,11 @@ impl Heading {
                     .to_owned(),
             );
         }
+        // Each end is as long as the list of devices has it.
+        let longest = devices.values().map(End::weight).max().unwrap_or(size_of::<End>() + 32);
+        if !skips.takes(self.line, world.saturating_mul(longest)) {
+            return None;
+        }
         let mut table = Table {
             tool: Tool::P2pBandwidthLatencyTest,
             test: self.text.split(" Matrix (").next().unwrap_or_default().to_owned(),
@@ -134,7 +139,9 @@ impl Heading {
             notes,
         };
         for (row, cells) in &grid.rows {
-            table.samples.extend(grid.columns.iter().zip(cells).filter_map(|(&column, &value)| self.sample(*row, column, value)));
+            for sample in grid.columns.iter().zip(cells).filter_map(|(&column, &value)| self.sample(*row, column, value)) {
+                table.put(sample, self.line, skips);
+            }
         }
         if table.samples.iter().all(|sample| sample.status != Status::Ok) {
             skips.push(self.line, format!("{}: no cell has a number", table.test));

@@ -166,13 +166,15 @@ fn tables(reports: Vec<Report>, skips: &mut Skips) -> Vec<Table> {
             skips.push(report.line, format!("the other side's report of the test in line {}, with the same numbers", other.line));
             continue;
         }
-        let table = table(&report);
-        found.push((report, table));
+        let table = table(&report, skips);
+        if skips.takes(report.line, table.weight()) {
+            found.push((report, table));
+        }
     }
     found.into_iter().map(|(_, table)| table).collect()
 }
 
-fn table(report: &Report) -> Table {
+fn table(report: &Report, skips: &mut Skips) -> Table {
     let times = report.header.is_some_and(|header| header.unit.is_none());
     let title = report.title.as_deref().unwrap_or(if times { "Latency Test" } else { "BW Test" });
     let kind = Kind { latency: times, ..Kind::of(title) };
@@ -190,7 +192,7 @@ fn table(report: &Report) -> Table {
     let mut table = blank(title, report.line, unit, kind, notes);
     table.memory = report.memory;
     for &(bytes, number) in &report.rows {
-        put(&mut table, kind, bytes, number);
+        put(&mut table, kind, (bytes, number), skips);
     }
     table
 }
@@ -227,16 +229,16 @@ fn blank(test: &str, line: usize, unit: &'static str, kind: Kind, mut notes: Vec
 }
 
 /// A row: bytes, and seconds or bytes/s.
-fn put(table: &mut Table, kind: Kind, bytes: u64, number: f64) {
+fn put(table: &mut Table, kind: Kind, (bytes, number): (u64, f64), skips: &mut Skips) {
     if bytes == 0 {
         return;
     }
     let seconds = if kind.latency { number } else { bytes as f64 / number };
     if kind.both && !kind.latency {
-        both(table, bytes, seconds * 2.0);
+        both(table, bytes, seconds * 2.0, table.line, skips);
     } else {
         let sample = timed(&table.ends, Pattern::Peer, if kind.reads { (1, 0) } else { (0, 1) }, bytes, seconds);
-        table.samples.push(sample);
+        table.put(sample, table.line, skips);
     }
 }
 
@@ -301,8 +303,8 @@ fn told(info: &Map<String, Value>, results: &Map<String, Value>, line: usize, sk
     if info.contains_key("cuda_device") || text("Use_ROCm_memory").as_deref() == Some("ON") {
         table.memory = Memory::Cuda;
     }
-    put(&mut table, kind, bytes, found * unit.unwrap_or(MIB));
-    Some(table)
+    put(&mut table, kind, (bytes, found * unit.unwrap_or(MIB)), skips);
+    skips.takes(line, table.weight()).then_some(table)
 }
 
 /// Which unit a rate has, which the JSON does not say: the one by which bytes and messages (millions a second) agree.

@@ -64,7 +64,7 @@ pub(super) fn read(lines: &[Line<'_>], skips: &mut Skips) -> Option<(Vec<Table>,
         src: None,
         tables: Vec::new(),
     };
-    let used = block(lines, |line| draft.line(line, line.number == first.number, skips));
+    let used = block(lines, |line| if skips.is_spent() { Step::End } else { draft.line(line, line.number == first.number, skips) });
     draft.tables.retain(|table| !table.samples.is_empty());
     if draft.tables.is_empty() {
         skips.push(first.number, "rocm_bandwidth_test printed no rates here");
@@ -97,7 +97,7 @@ impl Draft {
             self.at = At::Sweep { both: text.contains("Bidirectional") };
             self.title = (named(text.trim_matches(['=', ' '])), line.number);
         } else if text.contains("Device Id:") && text.contains("Device Type:") {
-            return self.banner(text);
+            return self.banner(text, skips);
         } else if words.first() == Some(&"D/D") {
             self.header(&words[1..], line, skips);
         } else if text.starts_with("Data Size") || text.chars().all(|char| char == '.') && !text.is_empty() {
@@ -174,7 +174,7 @@ impl Draft {
         let table = self.table(both, ends, "GB/s (1e9 bytes)", size_from, notes);
         self.rows = vec![false; numbers.len()];
         self.columns = numbers;
-        self.tables.push(table);
+        table.keep(&mut self.tables, skips);
     }
 
     fn row(&mut self, both: bool, words: &[&str], line: Line<'_>, skips: &mut Skips) -> Step {
@@ -217,13 +217,13 @@ impl Draft {
                     continue;
                 }
             };
-            table.samples.push(sample);
+            table.put(sample, line.number, skips);
         }
         Step::Mine
     }
 
     /// `Src Device Id: 0 Src Device Type: Cpu`.
-    fn banner(&mut self, text: &str) -> Step {
+    fn banner(&mut self, text: &str, skips: &mut Skips) -> Step {
         let At::Sweep { both } = self.at else { return Step::Strange };
         let words: Vec<&str> = text.split_whitespace().collect();
         let behind = |key: &str| words.iter().position(|word| *word == key).and_then(|at| words.get(at + 1));
@@ -237,7 +237,8 @@ impl Draft {
             self.src = Some(found);
         } else if let Some(src) = self.src.take() {
             let table = self.table(both, vec![src, found], "µs", SizeFrom::Told, Vec::new());
-            self.tables.push(Table { orientation: if both { "both ways at the same time" } else { "source sends" }, ..table });
+            let orientation = if both { "both ways at the same time" } else { "source sends" };
+            Table { orientation, ..table }.keep(&mut self.tables, skips);
         }
         Step::Mine
     }
@@ -259,10 +260,10 @@ impl Draft {
             return Step::Mine;
         };
         if both {
-            super::rows::both(table, bytes, time * 1e-6);
+            super::rows::both(table, bytes, time * 1e-6, line.number, skips);
         } else {
             let sample = timed(&table.ends, Pattern::Peer, (0, 1), bytes, time * 1e-6);
-            table.samples.push(sample);
+            table.put(sample, line.number, skips);
         }
         Step::Mine
     }

@@ -1,6 +1,7 @@
 //! What the readers of benchmarks have in common: blocks of lines with strangers between, ends, and samples from rates and times.
 
 use super::{End, Table};
+use crate::import::Skips;
 use crate::import::text::{Line, amount, named, number};
 use crate::sample::{Pattern, Sample, Status};
 use crate::topology::PathClass;
@@ -85,10 +86,10 @@ pub(super) fn waived(ends: &[End], pattern: Pattern, (from, to): (usize, usize),
 }
 
 /// Both directions of a pair, each with the same rate.
-pub(super) fn both(table: &mut Table, bytes: u64, seconds: f64) {
+pub(super) fn both(table: &mut Table, bytes: u64, seconds: f64, line: usize, skips: &mut Skips) {
     for pair in [(0, 1), (1, 0)] {
         let sample = timed(&table.ends, Pattern::Duplex, pair, bytes, seconds);
-        table.samples.push(sample);
+        table.put(sample, line, skips);
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a tool's output tells: tables of samples, each with what its numbers mean.
 
+use crate::import::Skips;
 use crate::sample::{Memory, Sample};
 use crate::session::Collective;
 
@@ -109,4 +110,44 @@ pub struct Table {
     pub collectives: Vec<Collective>,
     /// what a reader of the numbers should know: `mean of both directions`, `bus bandwidth is not that of a link`; may be empty
     pub notes: Vec<String>,
+}
+
+impl End {
+    /// Bytes of memory, about.
+    pub(super) fn weight(&self) -> usize {
+        let words = [Some(&self.label), self.host.as_ref(), self.pci.as_ref(), self.model.as_ref()];
+        size_of::<Self>() + words.into_iter().flatten().map(|word| word.len() + 16).sum::<usize>()
+    }
+}
+
+impl Table {
+    /// Bytes of memory of a table and its ends, about, without its samples.
+    pub(super) fn weight(&self) -> usize {
+        let notes = self.notes.iter().map(|note| note.len() + 32).sum::<usize>();
+        size_of::<Self>() + self.test.len() + notes + self.ends.iter().map(End::weight).sum::<usize>()
+    }
+
+    /// Add the table to those of its file, if there is room.
+    pub(super) fn keep(self, tables: &mut Vec<Self>, skips: &mut Skips) {
+        if skips.takes(self.line, self.weight()) {
+            tables.push(self);
+        }
+    }
+
+    /// Add a sample that stands in a line, if there is room.
+    pub(super) fn put(&mut self, sample: Sample, line: usize, skips: &mut Skips) {
+        if skips.takes(line, weight(&sample)) {
+            self.samples.push(sample);
+        }
+    }
+}
+
+/// Bytes of memory of a sample, about.
+pub(super) fn weight(sample: &Sample) -> usize {
+    fan(sample.peers.len()) + sample.reason.as_ref().map_or(0, |reason| reason.len() + 16)
+}
+
+/// The same of a sample with so many peers.
+pub(super) const fn fan(peers: usize) -> usize {
+    size_of::<Sample>().saturating_add(peers.saturating_mul(size_of::<usize>()))
 }

@@ -22,6 +22,8 @@ struct Draft {
     /// of the matrix at hand: its title, line and whether both directions run; columns by label
     title: Option<(String, usize, bool)>,
     at: HashMap<String, usize>,
+    /// place of its table
+    matrix: usize,
     /// number of the test whose transfers are read, and the place of their table
     test: u32,
     transfers: Option<usize>,
@@ -69,7 +71,7 @@ pub(super) fn read(lines: &[Line<'_>], skips: &mut Skips) -> Option<(Vec<Table>,
         return None;
     }
     let mut draft = Draft::default();
-    let used = block(lines, |line| draft.line(line, line.number == first.number, skips));
+    let used = block(lines, |line| if skips.is_spent() { Step::End } else { draft.line(line, line.number == first.number, skips) });
     draft.tables.iter_mut().for_each(settle);
     draft.tables.retain(|table| !table.samples.is_empty());
     if draft.tables.is_empty() {
@@ -153,7 +155,8 @@ impl Draft {
             table.notes.push("each direction as it was measured while the other ran too; each pair twice, from either end".to_owned());
         }
         table.notes.push("the title says who copies; memory of processors where an end is a CPU".to_owned());
-        self.tables.push(table);
+        self.matrix = self.tables.len();
+        table.keep(&mut self.tables, skips);
         Step::Mine
     }
 
@@ -164,7 +167,7 @@ impl Draft {
         let [kind, number, arrow, cells @ ..] = words.as_slice() else { return Step::Strange };
         let both = self.title.as_ref().is_some_and(|(_, _, both)| *both);
         let known = labelled(kind, number).and_then(|end| self.at.get(&end.label).copied());
-        let (Some(row), Some(table)) = (known, self.tables.last_mut()) else {
+        let (Some(row), Some(table)) = (known, self.tables.get_mut(self.matrix)) else {
             skips.push(line.number, format!("{} {} is not in the header", named(kind), named(number)));
             return Step::Strange;
         };
@@ -196,7 +199,7 @@ impl Draft {
                 }
             };
             // The row of the other end has the same direction once more.
-            table.samples.push(Sample { repeat: u32::from(back), ..sample });
+            table.put(Sample { repeat: u32::from(back), ..sample }, line.number, skips);
         }
         Step::Mine
     }
@@ -234,6 +237,11 @@ impl Draft {
             skips.push(line.number, format!("{} has several memories, or none: of no pair", shown(&format!("{src} -> {dst}"))));
             return;
         };
+        // Of what it adds, most is the table, if it is new, and two ends.
+        let weight = size_of::<Table>() * usize::from(self.transfers.is_none()) + from.weight() + to.weight();
+        if !skips.takes(line.number, weight) {
+            return;
+        }
         let place = *self.transfers.get_or_insert_with(|| {
             let mut table = Table { memory: Memory::Cuda, ..self.tables.first().cloned().unwrap_or_else(|| placeholder(line.number)) };
             (table.samples, table.ends, table.notes) = (Vec::new(), Vec::new(), Vec::new());
@@ -255,7 +263,7 @@ impl Draft {
         let pair = (at(from), at(to));
         let pattern = if pair.0 == pair.1 { Pattern::Local } else { Pattern::Peer };
         let sample = rated(&table.ends, pattern, pair, bytes, rate * GB);
-        table.samples.push(Sample { set: Some(test), ..sample });
+        table.put(Sample { set: Some(test), ..sample }, line.number, skips);
     }
 }
 
@@ -319,6 +327,13 @@ mod tests {
         Bidirectional copy peak bandwidth GB/s [Local read / Remote write] (GPU-Executor: GFX)\n   SRC\\DST    CPU 00       GPU 00    GPU 01\n\
         \x20  GPU 00  ->     23.99          N/A     62.40\n   GPU 00 <-      16.87          N/A     65.21\n   GPU 00 <->     40.85          N/A    127.61\n\n\
         \x20  GPU 01  ->     24.11        65.10     oops\n";
+
+    #[test]
+    fn rows_are_of_the_matrix_whose_header_stands_above() {
+        let transfer = "Transfer 00 | 50.1 GB/s | 1.3 ms | 67108864 bytes | G0 -> GPU00:004 -> G1\n";
+        let (found, _) = tables(read, &P2P.replacen("   GPU 01  ->       N/A", &format!("{transfer}   GPU 01  ->       N/A"), 1));
+        assert_eq!(found.iter().map(|table| (table.line, table.samples.len())).collect::<Vec<_>>(), [(7, 9), (11, 1), (17, 6)]);
+    }
 
     #[test]
     fn rows_send_and_arrows_back_receive() {

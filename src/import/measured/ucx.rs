@@ -174,7 +174,7 @@ impl Draft {
             if !self.csv {
                 notes.push("as the client's own completions count; one-sided tests end before the bytes arrive".to_owned());
             }
-            tables.push(Table {
+            let mut table = Table {
                 tool: Tool::UcxPerftest,
                 test: if row.name.is_empty() { "ucx_perftest".to_owned() } else { row.name.clone() },
                 version: None,
@@ -184,10 +184,12 @@ impl Draft {
                 size_from,
                 memory: self.memory,
                 ends,
-                samples: vec![sample],
+                samples: Vec::new(),
                 collectives: Vec::new(),
                 notes,
-            });
+            };
+            table.put(sample, row.line, skips);
+            table.keep(&mut tables, skips);
         }
         if tables.is_empty() && !self.rows.is_empty() {
             skips.push(self.rows[0].line, format!("{} is progress of a test whose last row is not there", shown(&self.rows[0].name)));

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::panic::catch_unwind;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use fastrand::Rng;
 use toposcope::diagnose::{Diagnosis, diagnose};
 use toposcope::fabric::Fabric;
 use toposcope::import::measured::{self, Source, Table, build, tables};
@@ -17,7 +15,8 @@ use toposcope::sweep::SweepSettings;
 use toposcope::topology::Efficiency;
 
 use super::corpus::{files, folder};
-use super::damage::{damage, spent};
+use super::damage::spent;
+use super::printed::SEEDS;
 use crate::closed_loop::sweep;
 use crate::place::Place;
 
@@ -60,7 +59,7 @@ const TABLE: [(&str, Expected); 29] = [
 ];
 
 /// Folders of the corpus that hold measurements.
-const FOLDERS: [&str; 10] = [
+pub const FOLDERS: [&str; 10] = [
     "gpcnet",
     "ib",
     "mpigraph",
@@ -112,7 +111,7 @@ fn every_measurement_of_the_corpus_is_read_or_refused_rightly() {
 }
 
 /// What a table says fits together.
-fn check(table: &Table, of: &str) {
+pub fn check(table: &Table, of: &str) {
     let world = table.ends.len();
     for sample in &table.samples {
         let all = [sample.from, sample.to].into_iter().chain(sample.root).chain(sample.peers.iter().copied());
@@ -131,105 +130,6 @@ fn check(table: &Table, of: &str) {
     }
 }
 
-/// Small outputs of every importer, with what makes trouble in them.
-const SEEDS: [(&str, &str); 7] = [
-    (
-        "nvbandwidth",
-        "nvbandwidth Version: v0.8\n\nnode1\nDevice 0: NVIDIA A100 (00000000:34:00)\nDevice 1: NVIDIA A100 (00000000:35:00)\n\n\
-         Running device_to_device_memcpy_read_ce.\nmemcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n           0         1\n \
-         0       N/A     20.00\n 1     10.00       N/A\n\nSUM device_to_device_memcpy_read_ce 30.00\n\nRunning all_to_one_write_ce.\n\
-         memcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)\n 0 1\n 0 5 6\n\nRunning device_to_device_latency_sm.\nWaived: \n",
-    ),
-    (
-        "nvbandwidth",
-        r#"{"nvbandwidth": {"GPU Device list": ["0: A (0:34:00): (n7)"], "testcases": [{"name": "device_to_device_memcpy_read_ce",
-         "status": "Passed", "bandwidth_description": "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)", "bandwidth_matrix": [["N/A", "20"], ["10", "N/A"]]}]}}"#,
-    ),
-    (
-        "p2pBandwidthLatencyTest",
-        "[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]\nDevice: 0, L4, pciBusID: 3b, pciDeviceID: 0, pciDomainID:0\nP2P Connectivity Matrix\n\
-         \x20    D\\D     0     1\n     0\t     1     1\n     1\t     1     1\nUnidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)\n\
-         \x20  D\\D     0      1\n     0 200.00  11.00\n     1  22.00 400.00\nP2P=Enabled Latency (P2P Writes) Matrix (us)\n   GPU     0      1\n\
-         \x20    0   1.50  12.00\n     1  13.00   1.60\n\n   CPU     0      1\n     0   2.00   5.00\n     1   5.00   2.00\n",
-    ),
-    (
-        "nccl-tests",
-        "# nccl-tests version 2.18.2 nccl-headers=23007\n# Collective test starting: sendrecv_perf\n# nThread 1 nGpus 1\n# Using devices\n\
-         #  Rank  0 Group  0 Pid 1 on node1 device  0 [0009:01:00] NVIDIA GH200\n#  Rank  1 Group  0 Pid 2 on node2 device  1 [0x31] NVIDIA GH200\n#\n\
-         #       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n\
-         \x201048576  262144  float  sum  -1  339.61  3.09  3.09  0  335.85  3.12  3.12  N/A\n# Out of bounds values : 0 OK\n",
-    ),
-    (
-        "nccl-tests",
-        r#"{"version": 1, "args": ["sendrecv_perf"], "config": {"nthreads": 1, "devices": [{"rank": 0, "hostname": "a", "device": 0, "device_hex": "0009:01:00"},
-         {"rank": 1, "hostname": "b", "device": 0, "device_hex": "x"}]}, "results": [{"size": 1024, "out_of_place": {"time": 10.5, "nwrong": "0"}}]}"#,
-    ),
-    (
-        "DeepSpeed",
-        r#"{"format": 1, "world": 2, "node_of": [0, 1], "backend": "nccl", "device": "cuda", "samples": [
-         {"pattern": "peer", "both_ways": false, "from_process": 0, "to_process": 1, "bytes": 4096, "repeat": 0, "seconds": 1e-5, "path": "inter_node"},
-         {"pattern": "fan_in", "from_process": 1, "to_process": 0, "root": 0, "peers": [1], "width": 1, "bytes": 4096, "repeat": 0, "seconds": 1e-5, "root_seconds": 2e-5}]}"#,
-    ),
-    ("nothing", "me@host:~$ ./a.out\nhello 1 2 3\n"),
-];
-
-/// Feed so many damaged inputs to the importers; how many were read.
-fn feed(inputs: u64, seed: u64, kind: Option<&str>) -> u64 {
-    let mut starts: Vec<(String, Vec<u8>)> = SEEDS.iter().map(|(kind, text)| ((*kind).to_owned(), text.as_bytes().to_vec())).collect();
-    if let Some(corpus) = folder() {
-        for (name, path) in FOLDERS.iter().flat_map(|name| files(&corpus.join(name)).into_iter().map(move |path| (*name, path))) {
-            let mut bytes = std::fs::read(path).unwrap();
-            bytes.truncate(8 << 10);
-            starts.push((name.to_owned(), bytes));
-        }
-    }
-    let others: Vec<&[u8]> = starts.iter().map(|(_, bytes)| bytes.as_slice()).collect();
-    let own: Vec<&(String, Vec<u8>)> = starts.iter().filter(|(own, _)| kind.is_none_or(|kind| kind == own)).collect();
-    let mut read = 0;
-    for at in 0..inputs {
-        let mut rng = Rng::with_seed(seed.wrapping_add(at));
-        let (kind, start) = rng.choice(&own).expect("a known kind");
-        let mut bytes = start.clone();
-        (0..rng.usize(1..5)).for_each(|_| damage(&mut rng, &mut bytes, &others));
-        let text = String::from_utf8_lossy(&bytes);
-        let begun = spent();
-        let found = catch_unwind(|| tables(&text, "damaged"));
-        let took = spent().saturating_sub(begun);
-        let Ok(found) = found else { panic!("input {at} of seed {seed} ({kind}) panicked:\n{text}") };
-        assert!(took < Duration::from_secs(10), "input {at} of seed {seed} ({kind}) took {took:?}");
-        if let Ok(found) = found {
-            read += 1;
-            for table in &found {
-                check(table, &format!("input {at} of seed {seed}"));
-            }
-            let source = Source { file: "damaged".to_owned(), tables: found };
-            let built = catch_unwind(|| build("x", &[source], Vec::new(), &[], &[]));
-            let Ok(built) = built else { panic!("input {at} of seed {seed} ({kind}) panicked as a session:\n{text}") };
-            assert!(built.is_ok(), "input {at} of seed {seed}");
-        }
-    }
-    read
-}
-
-#[test]
-fn damaged_measurements_are_read_or_refused() {
-    let number = std::env::var("TOPOSCOPE_DAMAGED").ok().and_then(|text| text.parse().ok()).unwrap_or(3_000).min(1_000_000);
-    let read = feed(number, 1, None);
-    assert!(read > number / 4, "{read} of {number}: the importers themselves are reached");
-}
-
-/// `TOPOSCOPE_KIND="nccl-tests"` feeds one importer alone.
-#[test]
-#[ignore = "minutes to hours"]
-fn very_many_damaged_measurements_are_read_or_refused() {
-    let number = |name: &str, other: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(other);
-    let begun = Instant::now();
-    let kind = std::env::var("TOPOSCOPE_KIND").ok();
-    let inputs = number("TOPOSCOPE_DAMAGED", 10_000_000);
-    let read = feed(inputs, number("TOPOSCOPE_SEED", 1), kind.as_deref());
-    println!("{inputs} inputs, {read} read, {:?}", begun.elapsed());
-}
-
 /// Each line of each seed thousands of times, whole seeds thousands of times.
 #[test]
 fn measurements_take_time_in_proportion() {
@@ -240,9 +140,10 @@ fn measurements_take_time_in_proportion() {
             format!("{}\n{}{}", before.join("\n"), many(line), text.lines().skip(at).collect::<Vec<_>>().join("\n"))
         });
         for (at, text) in each.chain([text.repeat(200_000 / text.len())]).enumerate() {
-            let begun = Instant::now();
+            let begun = spent();
             let _ = tables(&text, "large");
-            assert!(begun.elapsed() < Duration::from_secs(8), "{kind}, line {at}: {:?}", begun.elapsed());
+            let took = spent().saturating_sub(begun);
+            assert!(took < Duration::from_secs(2), "{kind}, line {at}: {took:?}");
         }
     }
 }

@@ -66,3 +66,11 @@ fn what_all_ranks_did_together_is_a_session_without_samples() {
     assert_eq!((seen.samples(), seen.imported[0].collectives.len(), seen.world()), (0, 1, 1));
     assert_eq!(seen.imported[0].amount(), "1 size of all ranks together");
 }
+
+#[test]
+fn repeats_of_any_number_are_counted() {
+    let text =
+        r#"{"backend": "nccl", "samples": [{"pattern": "peer", "from": 0, "to": 1, "bytes": 8, "repeat": 4294967295, "seconds": 1e-5}]}"#;
+    let built = build("n", &[source("f", text)], Vec::new(), &[], &[]).unwrap();
+    assert_eq!(built.header.settings.repeats, u32::MAX);
+}

@@ -18,7 +18,7 @@ pub(in crate::import::measured) fn json(root: &Value, skips: &mut Skips) -> Opti
         let word = |key: &str| device[key].as_str().unwrap_or_default();
         let text = format!("{} device {} [{}] {}", word("hostname"), device["device"], word("device_hex"), word("device_info"));
         if let Some(end) = seat(&text, rank) {
-            run.seat(rank, end);
+            run.seat(rank, end, 1, skips);
         }
     }
     for result in results {

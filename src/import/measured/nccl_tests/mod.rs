@@ -43,8 +43,9 @@ struct Row {
 
 impl Run {
     /// Set what a rank's line tells.
-    fn seat(&mut self, rank: usize, end: End) {
-        if rank < MOST_RANKS {
+    fn seat(&mut self, rank: usize, end: End, line: usize, skips: &mut Skips) {
+        let more = rank.saturating_add(1).saturating_sub(self.ends.len()).saturating_mul(size_of::<End>() + 32);
+        if rank < MOST_RANKS && skips.takes(line, more + end.weight()) {
             if self.ends.len() <= rank {
                 self.ends.resize(rank + 1, None);
             }
@@ -53,7 +54,7 @@ impl Run {
     }
 
     fn table(self, skips: &mut Skips) -> Option<Table> {
-        if self.rows.is_empty() {
+        if self.rows.is_empty() || !skips.takes(self.line, size_of::<Table>() + 256) {
             if self.line > 0 {
                 skips.push(self.line, "nccl-tests: no row with a size and a time");
             }
@@ -82,8 +83,7 @@ impl Run {
             let hosts: Vec<Option<&str>> = self.ends.iter().flatten().map(|end| end.host.as_deref()).collect();
             let path = |from: usize, to: usize| if hosts[from] == hosts[to] { PathClass::IntraNode } else { PathClass::InterNode };
             for row in self.rows.iter().filter(|row| row.collective.bytes > 0 && row.collective.seconds > 0.0) {
-                if samples.len() + world > super::dispatch::MOST_SAMPLES {
-                    skips.push(self.line, "nccl-tests: more sizes than are kept of one file");
+                if !skips.takes(self.line, world * super::table::fan(0)) {
                     break;
                 }
                 for rank in 0..world {

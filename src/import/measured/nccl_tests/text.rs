@@ -39,7 +39,7 @@ fn run(lines: &[Line<'_>], skips: &mut Skips) -> (Run, usize) {
     let mut columns: Option<Columns> = None;
     let (mut used, mut at) = (0, 0);
     let (mut configured, mut checked, mut unchecked, mut reduces) = (false, false, false, true);
-    while at < lines.len() && at - used <= GAP {
+    while at < lines.len() && at - used <= GAP && !skips.is_spent() {
         let text = lines[at].text.trim();
         let mut known = true;
         if let Some(found) = text.strip_prefix("# nccl-tests version ") {
@@ -62,7 +62,7 @@ fn run(lines: &[Line<'_>], skips: &mut Skips) -> (Run, usize) {
                 break;
             }
             if let Some(end) = seat(rest, number) {
-                run.seat(number, end);
+                run.seat(number, end, lines[at].number, skips);
             }
         } else if let Some(found) = Columns::of(text) {
             // A page's second header goes on with the same rows.

@@ -25,7 +25,14 @@ pub(in crate::import::measured) fn json(root: &Value, skips: &mut Skips) -> Opti
     } else if tests.is_none_or(Vec::is_empty) {
         skips.push(1, "nvbandwidth's JSON has no test in its testcases");
     }
-    Some(tests.into_iter().flatten().filter_map(|test| table(&run, test, skips)).collect())
+    let mut tables = Vec::new();
+    for test in tests.into_iter().flatten() {
+        if skips.is_spent() {
+            break;
+        }
+        tables.extend(table(&run, test, skips));
+    }
+    Some(tables)
 }
 
 fn table(run: &Run, test: &Value, skips: &mut Skips) -> Option<Table> {

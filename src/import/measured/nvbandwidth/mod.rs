@@ -15,8 +15,8 @@ pub(super) use text::read;
 
 use std::collections::BTreeMap;
 
-use super::dispatch::MOST_SAMPLES;
 use super::grid::Grid;
+use super::table::fan;
 use super::{End, SizeFrom, Table, Tool};
 use crate::import::Skips;
 use crate::sample::{Memory, Pattern, Sample, Status};
@@ -56,9 +56,14 @@ impl Run {
         };
         let numbers = || grid.columns.iter().copied().chain(grid.rows.iter().filter(|_| kind.is_square()).map(|&(row, _)| row));
         let world = numbers().max().map_or(0, |most| most + 1);
-        let fans = matches!(kind.flow, Flow::ToOthers | Flow::FromOthers);
-        if fans && world.saturating_pow(3) > MOST_SAMPLES {
-            skips.push(line, format!("{test}: {world} GPUs with all others each: more than is kept of one file"));
+        let cells = grid.rows.len().saturating_mul(grid.columns.len());
+        let each = match kind.flow {
+            Flow::ToOthers | Flow::FromOthers => world.saturating_mul(fan(world)),
+            _ => fan(0),
+        };
+        let ends = self.ends(world);
+        let weight = cells.saturating_mul(each).saturating_add(ends.iter().map(End::weight).sum::<usize>() + size_of::<Table>());
+        if !skips.takes(line, weight) {
             return None;
         }
         let (unit, scale) = if kind.latency { ("ns", 1e-9) } else { ("GB/s (1e9 bytes)", 1e9) };
@@ -71,7 +76,7 @@ impl Run {
             orientation: kind.orientation(heading),
             size_from: SizeFrom::Default,
             memory: Memory::Cuda,
-            ends: self.ends(world),
+            ends,
             samples: Vec::new(),
             collectives: Vec::new(),
             notes: kind.notes(test),

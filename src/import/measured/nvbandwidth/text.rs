@@ -22,7 +22,7 @@ fn run(lines: &[Line<'_>], skips: &mut Skips) -> (Vec<Table>, usize) {
     while at < lines.len() && at - used <= GAP {
         let line = lines[at];
         let text = line.text.trim();
-        if at > 0 && version(text).is_some() || belongs_elsewhere(text) {
+        if at > 0 && version(text).is_some() || belongs_elsewhere(text) || skips.is_spent() {
             break;
         }
         let mut known = true;
