@@ -332,7 +332,7 @@ mod tests {
     fn rows_are_of_the_matrix_whose_header_stands_above() {
         let transfer = "Transfer 00 | 50.1 GB/s | 1.3 ms | 67108864 bytes | G0 -> GPU00:004 -> G1\n";
         let (found, _) = tables(read, &P2P.replacen("   GPU 01  ->       N/A", &format!("{transfer}   GPU 01  ->       N/A"), 1));
-        assert_eq!(found.iter().map(|table| (table.line, table.samples.len())).collect::<Vec<_>>(), [(7, 9), (11, 1), (17, 6)]);
+        assert_eq!(found.iter().map(|table| (table.line, table.samples.len())).collect::<Vec<_>>(), [(7, 9), (12, 1), (17, 6)]);
     }
 
     #[test]
