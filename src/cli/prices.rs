@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::args::MemoryArg;
+use super::contents::{self, Contents};
 use super::{files, settings};
 use crate::plan::price::{Calibrated, Conditions, Overridden, Prices, Published, Terms};
 use crate::plan::{Foreseen, MOST_RANKS, Traffic, replay};
@@ -95,8 +96,8 @@ fn calibrated(path: &Path) -> Result<Calibrated> {
         fits: Option<IgnoredAny>,
         samples: Option<IgnoredAny>,
     }
-    if !path.is_dir() {
-        let bytes = fs::read(path).with_context(|| path.display().to_string())?;
+    let mut contents = contents::read(path)?;
+    if let Contents::Ours(bytes) | Contents::Other(bytes) = contents {
         let wrong = |what: &str| {
             let expected = "the folder of a session, a calibration (sweep --out), or fits (fit --json)";
             anyhow::anyhow!("{}: {what}: expected {expected}", path.display())
@@ -113,8 +114,9 @@ fn calibrated(path: &Path) -> Result<Calibrated> {
             let published = Published::read(&text).and_then(|published| published.prices());
             return published.with_context(|| path.display().to_string());
         }
+        contents = Contents::of(text.into_bytes());
     }
-    Ok(session::prices(&files::load(path)?))
+    Ok(session::prices(&files::fold(&files::recorded_of(path, contents)?)))
 }
 
 /// Numbers that the ranks of a group have in the prices.

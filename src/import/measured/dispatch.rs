@@ -70,7 +70,8 @@ pub fn read(path: &Path) -> Result<Told, ImportError> {
 pub fn told(text: &str, file: &str) -> Result<Told, ImportError> {
     let mut skips = Skips::default();
     let mut tables = Vec::new();
-    let found = json(text, &mut tables, &mut skips);
+    let mut broken = Skips::default();
+    let found = json(text, &mut tables, &mut skips, &mut broken);
     if !found {
         let cleaned = clean(text);
         let lines = lines(&cleaned);
@@ -82,6 +83,11 @@ pub fn told(text: &str, file: &str) -> Result<Told, ImportError> {
             at += used.max(1);
         }
     }
+    // A tool whose JSON is none reads it by lines.
+    let begins = || text.trim_start_matches('\u{feff}').trim_start().starts_with('{');
+    if found || tables.is_empty() && begins() {
+        broken.sorted().into_iter().for_each(|skipped| skips.push(skipped.line, skipped.reason));
+    }
     bound(&mut tables, &mut skips);
     if tables.is_empty() {
         return Err(refusal(text, file, skips));
@@ -89,25 +95,68 @@ pub fn told(text: &str, file: &str) -> Result<Told, ImportError> {
     Ok(Told { tables, skipped: skips.sorted() })
 }
 
-/// Read JSON values that stand one after another from the first line that begins one; false if nobody knows them.
-fn json(text: &str, tables: &mut Vec<Table>, skips: &mut Skips) -> bool {
-    let mut at = 0;
-    let start = text.split_inclusive('\n').find_map(|line| {
-        let here = at;
-        at += line.len();
-        line.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']).then_some(here)
-    });
-    let Some(start) = start else { return false };
-    let body = text[start..].trim_start_matches('\u{feff}');
-    let mut found = false;
-    for value in serde_json::Deserializer::from_str(body).into_iter::<Value>() {
-        let Ok(value) = value else { break };
-        if let Some(more) = OF_JSON.iter().find_map(|reader| reader(&value, skips)) {
-            found = true;
-            tables.extend(more);
+/// So often a text is looked through for JSON where much of it is broken.
+const AGAIN: usize = 8;
+
+/// Read the JSON values that begin lines, or stand behind another, whatever lies between; false if nobody knows them. `broken` are those
+/// that end too soon or are damaged.
+fn json(text: &str, tables: &mut Vec<Table>, skips: &mut Skips, broken: &mut Skips) -> bool {
+    let (mut at, mut line, mut found) = (0, 1, false);
+    // Lines up to here are of a value that is broken: so are those that begin within.
+    let mut within = 0;
+    // Lines may be read again after a value that is broken, but not by each of them.
+    let mut again = AGAIN * newlines(text) + 1000;
+    loop {
+        let rest = &text[at..];
+        let start = at + rest.len() - rest.trim_start_matches(|next: char| next.is_whitespace() || matches!(next, '\u{feff}' | ',')).len();
+        line += newlines(&text[at..start]);
+        let body = &text[start..];
+        let mut used = body.find('\n').map_or(body.len(), |end| end + 1);
+        if body.starts_with(['{', '[']) {
+            let mut values = serde_json::Deserializer::from_str(body).into_iter::<Value>();
+            match values.next() {
+                Some(Ok(value)) => {
+                    used = values.byte_offset().max(1);
+                    if let Some(more) = OF_JSON.iter().find_map(|reader| reader(&value, skips)) {
+                        found = true;
+                        tables.extend(more);
+                    }
+                }
+                Some(Err(error)) => {
+                    // A launcher's tag, as in `[node1:12345] warning`, is none.
+                    let tag = body.starts_with('[') && error.line() == 1 && !error.is_eof();
+                    if !tag && line >= within {
+                        broken.push(line, why(&error, line));
+                    }
+                    again = again.saturating_sub(error.line());
+                    if again == 0 {
+                        broken.push(line, "more JSON that is broken than is looked through: what follows is left out");
+                        return found;
+                    }
+                    within = within.max(if error.is_eof() { usize::MAX } else { line + error.line() - 1 });
+                }
+                None => {}
+            }
+        } else if body.is_empty() {
+            return found;
         }
+        line += newlines(&body[..used]);
+        at = start + used;
     }
-    found
+}
+
+/// Why a JSON value that begins in a line is left out.
+fn why(error: &serde_json::Error, line: usize) -> String {
+    if error.is_eof() {
+        return "the JSON that begins here is cut off: give the whole of it".to_owned();
+    }
+    let told = error.to_string();
+    let what = told.split(" at line ").next().unwrap_or_default();
+    format!("the JSON that begins here is damaged in line {}, column {}: {what}", line + error.line() - 1, error.column())
+}
+
+fn newlines(text: &str) -> usize {
+    text.bytes().filter(|byte| *byte == b'\n').count()
 }
 
 /// Seconds of one message that are no damage.
@@ -156,4 +205,44 @@ fn refusal(text: &str, file: &str, skips: Skips) -> ImportError {
 pub fn known() -> String {
     let names: Vec<_> = Tool::ALL.iter().map(|tool| tool.name()).collect();
     names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RUN: &str = r#"{"nvbandwidth": {"version": "v0.8", "testcases": [
+  {"name": "device_to_device_memcpy_read_ce", "status": "Passed", "bandwidth_description": "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)",
+   "bandwidth_matrix": [["N/A", "20"],
+    ["10", "N/A"]]}]}}
+"#;
+
+    #[test]
+    fn tags_of_launchers_before_json_are_no_json() {
+        let text = format!("[node1:12345] warning: no cuda\n[node1] {{}}\n[1,0] x\n{RUN}");
+        let found = told(&text, "f").unwrap();
+        assert_eq!((found.tables.len(), found.skipped), (1, Vec::new()));
+    }
+
+    #[test]
+    fn json_that_is_cut_behind_other_json_is_told() {
+        let cut = &RUN[..RUN.len() - 5];
+        let found = told(&format!("{RUN}bye\n{cut}"), "f").unwrap();
+        assert_eq!(found.tables.len(), 1);
+        assert_eq!(found.skipped.iter().map(|skipped| skipped.line).collect::<Vec<_>>(), [6], "{:?}", found.skipped);
+        // And what follows one that is damaged is read all the same.
+        let found = told(&format!("{}{RUN}", RUN.replacen("20", "2\"0", 1)), "f").unwrap();
+        assert_eq!((found.tables.len(), found.skipped[0].line), (1, 1));
+        let alone = told(cut, "f").unwrap_err().to_string();
+        assert!(alone.starts_with("f:1: ") && alone.contains("cut"), "{alone}");
+    }
+
+    #[test]
+    fn text_that_only_begins_like_json_is_read_in_linear_time() {
+        let begun = std::time::Instant::now();
+        for text in ["[\n".repeat(200_000), "[[1],\n".repeat(200_000), "{\"a\":\n".repeat(200_000), "[1, 2\n".repeat(200_000)] {
+            assert!(told(&text, "f").is_err());
+        }
+        assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
+    }
 }
