@@ -88,6 +88,13 @@ mod tests {
         fs::write(&path, format!("{}\"toposcope.calibration/1\"", " ".repeat(HEAD))).unwrap();
         assert!(matches!(read(&path), Ok(Contents::Other(bytes)) if bytes.len() == HEAD + 25));
         assert!(matches!(read(folder.path()), Ok(Contents::Folder)));
+        let missing = format!("{:#}", super::super::files::recorded(&folder.path().join("no\u{1b}")).err().unwrap());
+        assert!(missing.contains("no: no such file") && missing.contains("toposcope sessions"), "{missing:?}");
+        for (text, says) in [(&b" \n"[..], "empty"), (b"\x1f\x8b\x08", "zcat"), (b"{\"format\": \"toposcope.calibration/1\",", "cut off")] {
+            fs::write(&path, text).unwrap();
+            let told = format!("{:#}", super::super::files::recorded(&path).err().unwrap());
+            assert!(told.contains(says), "{told:?}");
+        }
         let told = format!("{:#}", read(&folder.path().join("no\u{1b}[31m")).err().unwrap());
         assert!(told.contains("no[31m: cannot be read") && told.contains("No such file"), "{told:?}");
     }

@@ -44,8 +44,14 @@ pub(super) fn load(path: &Path) -> Result<Model> {
 
 /// The same as it is, or would be, recorded.
 pub(super) fn recorded(path: &Path) -> Result<Recorded> {
-    // Of what is not there it is told what a session is.
-    if path.exists() { recorded_of(path, contents::read(path)?) } else { Ok(store::read(path)?) }
+    if !path.exists() {
+        bail!(
+            "{}: no such file or folder: expected a session's folder, a calibration, or the output of another tool; toposcope sessions lists \
+             yours",
+            crate::units::plain(&path.display().to_string())
+        );
+    }
+    recorded_of(path, contents::read(path)?)
 }
 
 /// The same of what was read already.

@@ -70,20 +70,20 @@ pub(super) fn alone(path: &Path, contents: Contents) -> Result<Built> {
 }
 
 /// Put files together, in their order; with what is to be said about them.
-fn built<'a>(
+fn built(
     name: &str,
-    files: &mut dyn Iterator<Item = Result<(&'a Path, Contents)>>,
+    files: &mut dyn Iterator<Item = Result<(&Path, Contents)>>,
     pairs: &[(usize, usize)],
     named: &[String],
 ) -> Result<(Built, String)> {
-    let mut names = Vec::new();
+    let mut read = Vec::new();
     let (mut sources, mut found, mut said) = (Vec::new(), Vec::new(), String::new());
     let mut notices = Vec::new();
     let mut own: Vec<Hardware> = Vec::new();
     for file in files {
         let (path, contents) = file?;
         let file = path.display().to_string();
-        names.push(plain(&file));
+        read.push(plain(&file));
         let Contents::Other(bytes) = contents else {
             let model = files::fold(&files::recorded_of(path, contents)?);
             own.extend(model.header.topology.hardware.iter().cloned());
@@ -107,7 +107,7 @@ fn built<'a>(
         }
     }
     if sources.is_empty() {
-        bail!("no measurement in {}: only topologies, which `toposcope discover --from` tells", names.join(", "));
+        bail!("no measurement in {}: only topologies, which `toposcope discover --from` tells", read.join(", "));
     }
     let (mut hardware, _) = imported::together(found.into_iter().collect::<Vec<Imported>>());
     for host in own {

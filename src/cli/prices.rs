@@ -1,7 +1,6 @@
 //! What transfers are priced with: a calibration, published numbers, or a described fabric.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -187,7 +186,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = |text: &str| {
             let path = folder.path().join("x.json");
-            fs::write(&path, text).unwrap();
+            std::fs::write(&path, text).unwrap();
             calibrated(&path)
         };
         let fit = r#"{"pattern": "peer", "key": {"from": 0, "to": 1}, "path": "inter_node", "alpha_us": 5, "gbps": 8}"#;

@@ -228,7 +228,11 @@ pub fn parse_calibration(text: &[u8], path: &Path) -> Result<Calibration, Export
         line: error.line(),
         column: error.column(),
         // serde_json says what it expected, and repeats the place that we tell first.
-        message: plain(error.to_string().split(" at line ").next().unwrap_or_default()),
+        message: format!(
+            "{}{}",
+            plain(error.to_string().split(" at line ").next().unwrap_or_default()),
+            if error.is_eof() { ": the file is cut off; write it again, or take another copy" } else { "" }
+        ),
     };
     // The version first: a later major version need not have the keys of ours.
     let found = plain(&serde_json::from_slice::<Version>(text).map_err(bad)?.format);

@@ -145,6 +145,9 @@ pub fn decoded(bytes: &[u8], file: &str, part: &str) -> Result<String, ImportErr
     if bytes.len() as u64 > MOST_BYTES {
         return Err(unread(file, "more than 64 MiB", part));
     }
+    if bytes.trim_ascii().is_empty() {
+        return Err(unread(file, "nothing", "the file is empty: see whether what should have written it did"));
+    }
     text::decode(bytes)
         .ok_or_else(|| unread(file, "binary data", "unpack it; a recorded /sys tree is read by `toposcope discover --sysfs-root DIR`"))
 }
