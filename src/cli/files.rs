@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use super::args::Format;
+use super::contents::{self, Contents};
 use super::{FINE, print};
 use crate::export;
 use crate::fit::Confidence;
@@ -50,14 +51,25 @@ pub(super) fn load(path: &Path) -> Result<Model> {
 
 /// The same as it is, or would be, recorded.
 pub(super) fn recorded(path: &Path) -> Result<Recorded> {
-    // Of what is not there it is told what a session is.
-    let (header, records) = if path.is_dir() || !path.exists() {
-        return Ok(store::read(path)?);
-    } else if super::import::is_ours(path) {
-        export::read_calibration(path)?.to_records()
-    } else {
-        let built = super::import::alone(path)?;
-        (built.header, built.records)
+    if !path.exists() {
+        bail!(
+            "{}: no such file or folder: expected a session's folder, a calibration, or the output of another tool; toposcope sessions lists \
+             yours",
+            crate::units::plain(&path.display().to_string())
+        );
+    }
+    recorded_of(path, contents::read(path)?)
+}
+
+/// The same of what was read already.
+pub(super) fn recorded_of(path: &Path, contents: Contents) -> Result<Recorded> {
+    let (header, records) = match contents {
+        Contents::Folder => return Ok(store::read(path)?),
+        Contents::Ours(bytes) => export::parse_calibration(&bytes, path)?.to_records(),
+        other @ Contents::Other(_) => {
+            let built = super::import::alone(path, other)?;
+            (built.header, built.records)
+        }
     };
     Ok(Recorded { header, records, whole: 0, cut: 0 })
 }

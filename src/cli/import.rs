@@ -1,14 +1,13 @@
 //! `toposcope import`: sessions made of what other tools measured.
 
 use std::fmt::Write;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::json;
 
+use super::contents::{self, Contents};
 use super::discover::{Look, Page};
 use super::{FINE, files, imported, print};
 use crate::export;
@@ -49,7 +48,8 @@ pub(super) fn run(wanted: &ImportArgs) -> Result<u8> {
     let pairs = wanted.pairs.iter().map(|text| pair(text)).collect::<Result<Vec<_>>>()?;
     let name =
         wanted.out.as_deref().and_then(Path::file_name).map_or_else(|| "imported".to_owned(), |name| name.to_string_lossy().into_owned());
-    let (built, said) = built(&name, &wanted.files, &pairs, &wanted.tables)?;
+    let mut files = wanted.files.iter().map(|path| Ok((path.as_path(), contents::read(path)?)));
+    let (built, said) = built(&name, &mut files, &pairs, &wanted.tables)?;
     super::say(&said);
     let mut model = Model::new(built.header.clone());
     built.records.iter().for_each(|record| _ = model.apply(record));
@@ -64,51 +64,50 @@ pub(super) fn run(wanted: &ImportArgs) -> Result<u8> {
 }
 
 /// The session that one file of another tool is.
-pub(super) fn alone(path: &Path) -> Result<Built> {
+pub(super) fn alone(path: &Path, contents: Contents) -> Result<Built> {
     let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    Ok(built(&name, &[path.to_owned()], &[], &[])?.0)
+    Ok(built(&name, &mut std::iter::once(Ok((path, contents))), &[], &[])?.0)
 }
 
-/// True for a file that says that it is this program's own.
-pub(super) fn is_ours(path: &Path) -> bool {
-    let mut head = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(4096).read_to_end(&mut head));
-    read.is_ok() && String::from_utf8_lossy(&head).contains("\"toposcope.")
-}
-
-/// Read the files, and put them together; with what is to be said about them.
-fn built(name: &str, paths: &[PathBuf], pairs: &[(usize, usize)], named: &[String]) -> Result<(Built, String)> {
+/// Put files together, in their order; with what is to be said about them.
+fn built(
+    name: &str,
+    files: &mut dyn Iterator<Item = Result<(&Path, Contents)>>,
+    pairs: &[(usize, usize)],
+    named: &[String],
+) -> Result<(Built, String)> {
+    let mut read = Vec::new();
     let (mut sources, mut found, mut said) = (Vec::new(), Vec::new(), String::new());
     let mut notices = Vec::new();
     let mut own: Vec<Hardware> = Vec::new();
-    for path in paths {
+    for file in files {
+        let (path, contents) = file?;
         let file = path.display().to_string();
-        if path.is_dir() || is_ours(path) {
-            let model = files::load(path)?;
+        read.push(plain(&file));
+        let Contents::Other(bytes) = contents else {
+            let model = files::fold(&files::recorded_of(path, contents)?);
             own.extend(model.header.topology.hardware.iter().cloned());
             sources.push(Source { file, tables: ours(&model)? });
             continue;
-        }
-        match measured::read(path) {
+        };
+        let text = import::decoded(&bytes, &file, "give the part with the measurements")?;
+        match measured::told(&text, &file) {
             Ok(told) => {
                 // A script may have collected both.
-                found.extend(import::read(path));
+                found.extend(import::hardware(&text, &file));
                 for skipped in told.skipped {
                     notices.push(format!("{}:{}: left out: {}", plain(&file), skipped.line, plain(&skipped.reason)));
                 }
                 sources.push(Source { file, tables: told.tables });
             }
-            Err(error) => match import::read(path) {
+            Err(error) => match import::hardware(&text, &file) {
                 Ok(topology) => found.push(topology),
-                Err(other) => bail!(refusal(path, error, other)),
+                Err(other) => bail!(refusal(path, &text, error, other)),
             },
         }
     }
     if sources.is_empty() {
-        bail!(
-            "no measurement in {}: only topologies, which `toposcope discover --from` tells",
-            paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
-        );
+        bail!("no measurement in {}: only topologies, which `toposcope discover --from` tells", read.join(", "));
     }
     let (mut hardware, _) = imported::together(found.into_iter().collect::<Vec<Imported>>());
     for host in own {
@@ -125,11 +124,10 @@ fn built(name: &str, paths: &[PathBuf], pairs: &[(usize, usize)], named: &[Strin
 }
 
 /// Which of two refusals helps: that of a format which was nearly read.
-fn refusal(path: &Path, measured: import::ImportError, topology: import::ImportError) -> anyhow::Error {
-    let json = std::fs::read(path).is_ok_and(|bytes| bytes.trim_ascii_start().starts_with(b"{"));
-    if json
+fn refusal(path: &Path, text: &str, measured: import::ImportError, topology: import::ImportError) -> anyhow::Error {
+    if text.trim_start().starts_with('{')
         && measured.line.is_none_or(|line| line == 1)
-        && let Err(error) = export::read_calibration(path)
+        && let Err(error) = export::parse_calibration(text.as_bytes(), path)
     {
         return anyhow::Error::from(error).context(format!("{measured}"));
     }

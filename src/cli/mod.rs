@@ -4,6 +4,7 @@
 
 mod args;
 mod begin;
+mod contents;
 mod diagnose;
 mod diff;
 mod discover;

@@ -1,7 +1,6 @@
 //! What transfers are priced with: a calibration, published numbers, or a described fabric.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -10,6 +9,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::args::MemoryArg;
+use super::contents::{self, Contents};
 use super::{files, settings};
 use crate::plan::price::{Calibrated, Conditions, Overridden, Prices, Published, Terms};
 use crate::plan::{Foreseen, MOST_RANKS, Traffic, replay};
@@ -95,8 +95,8 @@ fn calibrated(path: &Path) -> Result<Calibrated> {
         fits: Option<IgnoredAny>,
         samples: Option<IgnoredAny>,
     }
-    if !path.is_dir() {
-        let bytes = fs::read(path).with_context(|| path.display().to_string())?;
+    let mut contents = contents::read(path)?;
+    if let Contents::Ours(bytes) | Contents::Other(bytes) = contents {
         let wrong = |what: &str| {
             let expected = "the folder of a session, a calibration (sweep --out), or fits (fit --json)";
             anyhow::anyhow!("{}: {what}: expected {expected}", path.display())
@@ -113,8 +113,9 @@ fn calibrated(path: &Path) -> Result<Calibrated> {
             let published = Published::read(&text).and_then(|published| published.prices());
             return published.with_context(|| path.display().to_string());
         }
+        contents = Contents::of(text.into_bytes());
     }
-    Ok(session::prices(&files::load(path)?))
+    Ok(session::prices(&files::fold(&files::recorded_of(path, contents)?)))
 }
 
 /// Numbers that the ranks of a group have in the prices.
@@ -185,7 +186,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = |text: &str| {
             let path = folder.path().join("x.json");
-            fs::write(&path, text).unwrap();
+            std::fs::write(&path, text).unwrap();
             calibrated(&path)
         };
         let fit = r#"{"pattern": "peer", "key": {"from": 0, "to": 1}, "path": "inter_node", "alpha_us": 5, "gbps": 8}"#;

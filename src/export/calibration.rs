@@ -218,16 +218,24 @@ struct Version {
 
 /// Read a calibration. Unknown keys of later minor versions are skipped; a later major version is refused.
 pub fn read_calibration(path: &Path) -> Result<Calibration, ExportError> {
-    let text = fs::read(path).map_err(io_at(path))?;
+    parse_calibration(&fs::read(path).map_err(io_at(path))?, path)
+}
+
+/// [`read_calibration`] of what was read already; `path` is only for what is said about it.
+pub fn parse_calibration(text: &[u8], path: &Path) -> Result<Calibration, ExportError> {
     let bad = |error: serde_json::Error| ExportError::Bad {
         path: path.to_owned(),
         line: error.line(),
         column: error.column(),
         // serde_json says what it expected, and repeats the place that we tell first.
-        message: plain(error.to_string().split(" at line ").next().unwrap_or_default()),
+        message: format!(
+            "{}{}",
+            plain(error.to_string().split(" at line ").next().unwrap_or_default()),
+            if error.is_eof() { ": the file is cut off; write it again, or take another copy" } else { "" }
+        ),
     };
     // The version first: a later major version need not have the keys of ours.
-    let found = plain(&serde_json::from_slice::<Version>(&text).map_err(bad)?.format);
+    let found = plain(&serde_json::from_slice::<Version>(text).map_err(bad)?.format);
     let (name, ours) = FORMAT;
     let major = found.strip_prefix(name).and_then(|rest| rest.strip_prefix('/')).and_then(|version| {
         let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
@@ -244,7 +252,7 @@ pub fn read_calibration(path: &Path) -> Result<Calibration, ExportError> {
             return Err(ExportError::Invalid { path: path.to_owned(), at, found: format!("{found:?}"), expected });
         }
     }
-    let mut calibration: Calibration = serde_json::from_slice(&text).map_err(bad)?;
+    let mut calibration: Calibration = serde_json::from_slice(text).map_err(bad)?;
     calibration.clean();
     calibration.check().map_err(|(at, found, expected)| ExportError::Invalid { path: path.to_owned(), at, found, expected })?;
     Ok(calibration)

@@ -11,7 +11,7 @@ pub mod report;
 pub mod svg;
 mod taccl;
 
-pub use calibration::{Calibration, Hosts, calibration, read_calibration, write_calibration};
+pub use calibration::{Calibration, Hosts, calibration, parse_calibration, read_calibration, write_calibration};
 pub use csv::{csv, write_csv};
 pub use deepspeed::{DeepSpeed, deepspeed, write_deepspeed};
 pub use file::{ExportError, new_files, write_bytes};

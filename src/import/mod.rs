@@ -167,15 +167,31 @@ pub fn read(path: &Path) -> Result<Imported, ImportError> {
 /// The text of a file; `part` is the advice for one that is too large.
 fn text_of(path: &Path, part: &str) -> Result<String, ImportError> {
     let name = path.display().to_string();
-    let fault = |what: &str, advice: &str| ImportError::new(&name, None, what, "a readable text file", advice);
     let mut bytes = Vec::new();
     let taken = File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes));
-    taken.map_err(|error| fault(&error.to_string(), "check the path and its permissions"))?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(fault("more than 64 MiB", part));
+    taken.map_err(|error| unread(&name, &error.to_string(), "check the path and its permissions"))?;
+    decoded(&bytes, &name, part)
+}
+
+/// The text of what was read of a file, no more than [`MOST_BYTES`] and one; `part` is the advice for one that is too large.
+pub fn decoded(bytes: &[u8], file: &str, part: &str) -> Result<String, ImportError> {
+    const PACKED: [(&[u8], &str); 5] =
+        [(b"\x1f\x8b", "zcat"), (b"\xfd7zXZ\0", "xzcat"), (b"\x28\xb5\x2f\xfd", "zstdcat"), (b"BZh", "bzcat"), (b"PK\x03\x04", "unzip -p")];
+    if let Some((_, unpack)) = PACKED.iter().find(|(mark, _)| bytes.starts_with(mark)) {
+        return Err(unread(file, "packed data", &format!("unpack it: {unpack} FILE > TEXT, or give <({unpack} FILE) instead of the file")));
     }
-    text::decode(&bytes)
-        .ok_or_else(|| fault("binary data", "unpack it; a recorded /sys tree is read by `toposcope discover --sysfs-root DIR`"))
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(unread(file, "more than 64 MiB", part));
+    }
+    if bytes.trim_ascii().is_empty() {
+        return Err(unread(file, "nothing", "the file is empty: see whether what should have written it did"));
+    }
+    text::decode(bytes)
+        .ok_or_else(|| unread(file, "binary data", "unpack it; a recorded /sys tree is read by `toposcope discover --sysfs-root DIR`"))
+}
+
+fn unread(file: &str, what: &str, advice: &str) -> ImportError {
+    ImportError::new(file, None, what, "a readable text file", advice)
 }
 
 #[cfg(test)]

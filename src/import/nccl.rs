@@ -8,7 +8,7 @@ use roxmltree::Node;
 
 use super::links::{MOST_LINKS, of_sm};
 use super::text::{amount, mask, named, number, shown};
-use super::tree::{Tree, lanes, note_all};
+use super::tree::{Tree, lanes, note_all, plant};
 use super::xml::Piece;
 use super::{Skips, ids};
 use crate::topology::hardware::{Gpu, GpuLink, GpuLinkKind, Hardware, LinkEnd, LinkLayer, Nic, NoteKind, NumaNode, PciDevice, PciKind};
@@ -232,12 +232,7 @@ impl Draft {
     fn finish(mut self) -> Hardware {
         self.by_class();
         let mut host = Hardware { numa: self.numa, gpus: self.gpus, nics: self.nics, ..Hardware::default() };
-        let place = self.tree.finish(&mut host);
-        for at in host.gpus.iter_mut().map(|gpu| &mut gpu.pci).chain(host.nics.iter_mut().map(|nic| &mut nic.pci)) {
-            *at = at.map(|at| place[at]);
-        }
-        let at: HashMap<PciAddress, usize> =
-            host.gpus.iter().enumerate().filter_map(|(gpu, told)| Some((host.pci.get(told.pci?)?.address, gpu))).collect();
+        let at = plant(self.tree, &mut host);
         let mut own = Vec::new();
         for link in self.links {
             let peer = link.target.and_then(|target| at.get(&target).copied());

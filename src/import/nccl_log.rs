@@ -8,7 +8,7 @@ use super::Skips;
 use super::links::MOST_LINKS;
 use super::merge;
 use super::text::{Line, amount, named, number, shown};
-use super::tree::{Tree, note_all};
+use super::tree::{Tree, note_all, plant};
 use crate::topology::hardware::{Gpu, GpuLink, GpuLinkKind, Hardware, LinkEnd, LinkLayer, Nic, NoteKind, NumaNode, PciDevice, PciKind};
 use crate::topology::{Lanes, PciAddress, PcieLink};
 
@@ -272,19 +272,17 @@ impl Draft {
         match (kind, node.kind) {
             ("PCI", "PCI" | "GPU" | "NIC" | "DEV") => {
                 let pci = address.map(|address| self.device(parent, address, rate, node));
-                let gpu = if node.kind == "GPU" { Some(self.gpu(pci, parent.numa)) } else { None };
+                // A device is there for the ranks on it, and has their links (NCCL 2.28 and later).
+                let gpu = if matches!(node.kind, "GPU" | "DEV") { Some(self.gpu(pci, parent.numa)) } else { None };
                 Some(Open { column: 0, pci: pci.or(parent.pci), gpu, address, ..parent })
-            }
-            // A GPU's device and the rank on it (NCCL 2.28 and later).
-            ("LOC", "GPU") if parent.address.is_some() && parent.address == address => {
-                self.gpu(parent.pci, parent.numa);
-                None
             }
             ("NET", "NET") => {
                 self.net(parent, node);
                 None
             }
-            ("NVL" | "XGMI" | "C2C", "GPU" | "DEV" | "NVS" | "CPU") => {
+            // Parts of a GPU share its link to the processor, and each tells all of it.
+            ("C2C", "CXB") if self.links.iter().any(|link| Some(link.gpu) == parent.gpu && link.kind == GpuLinkKind::C2c) => None,
+            ("NVL" | "XGMI" | "C2C", "GPU" | "DEV" | "NVS" | "CPU" | "CXB") => {
                 let kind = match kind {
                     "NVL" => GpuLinkKind::Nvlink,
                     "XGMI" => GpuLinkKind::Xgmi,
@@ -293,6 +291,7 @@ impl Draft {
                 let end = match node.kind {
                     "NVS" => Some(End::Switch),
                     "CPU" => usize::try_from(node.id).ok().map(End::Cpu),
+                    "CXB" => parent.numa.map(End::Cpu),
                     _ => address.map(End::Gpu),
                 };
                 // Seen from a processor, it is told by the GPU once more.
@@ -312,8 +311,9 @@ impl Draft {
             "NIC" => (PciKind::Endpoint, 0x02_00_00),
             _ => (PciKind::Endpoint, 0x03_02_00),
         };
-        let bridge = node.kind == "PCI";
-        let id = |shift: u32| u16::try_from(told >> shift & 0xffff).ok().filter(|id| bridge && *id != 0xffff).unwrap_or_default();
+        // Of GPUs and NICs something else stands in brackets.
+        let known = matches!(node.kind, "PCI" | "DEV");
+        let id = |shift: u32| u16::try_from(told >> shift & 0xffff).ok().filter(|id| known && *id != 0xffff).unwrap_or_default();
         let link = lanes(rate).map(|most| PcieLink { most: Some(most), ..PcieLink::default() });
         let device = PciDevice { address, kind, class, vendor: id(48), device: id(32), link, numa: parent.numa, ..PciDevice::default() };
         self.tree.add(device, parent.pci)
@@ -354,12 +354,7 @@ impl Draft {
             self.gpus[at].index = index;
         }
         let mut host = Hardware { numa: self.numa, gpus: self.gpus, nics: self.nics, ..Hardware::default() };
-        let place = self.tree.finish(&mut host);
-        for at in host.gpus.iter_mut().map(|gpu| &mut gpu.pci).chain(host.nics.iter_mut().map(|nic| &mut nic.pci)) {
-            *at = at.map(|at| place[at]);
-        }
-        let at: HashMap<PciAddress, usize> =
-            host.gpus.iter().enumerate().filter_map(|(gpu, told)| Some((host.pci.get(told.pci?)?.address, gpu))).collect();
+        let at = plant(self.tree, &mut host);
         let mut uncounted = Vec::new();
         for link in self.links {
             let end = match link.end {
@@ -509,6 +504,30 @@ GPU/0-3b000 :GPU/0-3b000 (0/5000.0/LOC) CPU/0-1 (3/24.0/PHB)
         )]);
         let (hosts, _) = told(&text);
         assert_eq!((hosts[0].gpus.len(), hosts[0].pci.len(), hosts[0].gpus[0].pci), (1, 1, Some(0)));
+    }
+
+    /// As NCCL 2.28 and later print (src/graph/topo.cc, `ncclTopoPrintRec`): links hang at the device, whose ranks it names.
+    #[test]
+    fn links_of_devices_are_those_of_their_gpus() {
+        let text = interleaved(&[(
+            "a:1:1 [0]",
+            "=== System : maxBw 1 ===\nCPU/0-0 (2/6/-1)\n+ C2C[450.0] - DEV/0-901000\n\
+             + PCI[48.0] - DEV/0-901000 (10de234210de16eb)\n              + LOC[5000.0] - GPU/0-10000901000\n              + LOC[5000.0] - GPU/0-901000\n\
+             \x20             + C2C[450.0] - CPU/0-0\n              + NVL[123.6] - DEV/0-1901000\n              + NVL[123.6] - NVS/0-0\n\
+             + PCI[48.0] - DEV/0-1901001 (10de234210de16eb)\n              + LOC[5000.0] - GPU/0-1901001\n              + LOC[2618.0] - DEV/0-1901003\n\
+             \x20             + NVL[123.6] - DEV/0-901000\n              + C2C[450.0] - CXB/0-1901000\n\
+             + PCI[48.0] - DEV/0-1901003 (10de234210de16eb)\n              + LOC[5000.0] - GPU/0-1901003\n              + C2C[450.0] - CXB/0-1901000\n====\n",
+        )]);
+        let (hosts, skipped) = told(&text);
+        let host = &hosts[0];
+        assert!(skipped.iter().all(|skip| skip.line == 1), "{skipped:?}");
+        let addresses: Vec<_> = host.pci.iter().map(|device| device.address.to_string()).collect();
+        assert_eq!((host.gpus.len(), addresses), (2, vec!["0009:01:00.0".to_owned(), "0019:01:00.0".to_owned()]));
+        assert_eq!((host.pci[0].vendor, host.pci[0].device), (0x10de, 0x2342));
+        let count = |gpu: usize, end: LinkEnd| host.gpu_links.iter().filter(|link| link.gpu == gpu && link.end == end).count();
+        assert_eq!((count(0, LinkEnd::Gpu(1)), count(0, LinkEnd::Switch), count(1, LinkEnd::Gpu(0))), (6, 6, 6));
+        // The processor's link is told by both ends, and once by each part of a GPU.
+        assert_eq!((count(0, LinkEnd::Cpu(0)), count(1, LinkEnd::Cpu(0))), (1, 1));
     }
 
     #[test]

@@ -28,8 +28,10 @@ fn files_are_read_and_unreadable_ones_told() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.dat");
     assert!(read(&path).unwrap_err().to_string().contains("check the path"));
-    std::fs::write(&path, b"BZh91\0").unwrap();
+    std::fs::write(&path, b"\x7fELF\0").unwrap();
     assert!(read(&path).unwrap_err().to_string().contains("--sysfs-root"));
+    std::fs::write(&path, b"\x1f\x8b\x08\x08\x01").unwrap();
+    assert!(read(&path).unwrap_err().to_string().contains("<(zcat FILE)"));
     std::fs::write(&path, "mlx5_0 port 1 ==> eth2 (Up)\n").unwrap();
     assert_eq!(read(&path).unwrap().formats, [Format::Ibdev2netdev]);
 }

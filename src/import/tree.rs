@@ -87,6 +87,15 @@ impl Tree {
     }
 }
 
+/// Put a tree into the host whose GPUs and ports lie in it, and tell which GPU is at which address.
+pub(super) fn plant(tree: Tree, host: &mut Hardware) -> HashMap<PciAddress, usize> {
+    let place = tree.finish(host);
+    for at in host.gpus.iter_mut().map(|gpu| &mut gpu.pci).chain(host.nics.iter_mut().map(|nic| &mut nic.pci)) {
+        *at = at.and_then(|at| place.get(at).copied());
+    }
+    host.gpus.iter().enumerate().filter_map(|(gpu, told)| Some((host.pci.get(told.pci?)?.address, gpu))).collect()
+}
+
 /// True if two tellings name different products.
 const fn differ(known: &PciDevice, told: &PciDevice) -> bool {
     known.device != 0 && told.device != 0 && (known.device != told.device || known.vendor != told.vendor)

@@ -58,6 +58,9 @@ pub struct Collective {
     /// bytes/s, as the tool works it out of the time; not the rate of any link
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bus_bandwidth: Option<f64>,
+    /// bytes/s of all pairs that sent at the same time, added up; not the rate of any link
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sum: Option<f64>,
 }
 
 impl Imported {
@@ -109,7 +112,9 @@ pub fn collective_lines(table: &Imported) -> Vec<String> {
         let bus = collective.bus_bandwidth.filter(|bus| *bus > 0.0);
         let bus = bus.map_or_else(String::new, |bus| format!(", bus bandwidth {} GB/s", format_gbps(bus)));
         let in_place = collective.in_place_seconds.map_or_else(String::new, |seconds| format!(", {} in place", format_seconds(seconds)));
-        format!("{:<9} {}{in_place}{bus}", format_size(collective.bytes), format_seconds(collective.seconds))
+        let sum = collective.sum.filter(|sum| *sum > 0.0);
+        let sum = sum.map_or_else(String::new, |sum| format!(", all pairs together {} GB/s", format_gbps(sum)));
+        format!("{:<9} {}{in_place}{bus}{sum}", format_size(collective.bytes), format_seconds(collective.seconds))
     };
     if table.samples > 0 { Vec::new() } else { table.collectives.iter().map(line).collect() }
 }
@@ -120,9 +125,12 @@ mod tests {
 
     #[test]
     fn what_a_table_is_of_is_told_in_words() {
-        let collective = Collective { bytes: 8, seconds: 1e-5, in_place_seconds: None, bus_bandwidth: None };
+        let collective = Collective { bytes: 8, seconds: 1e-5, in_place_seconds: None, bus_bandwidth: None, sum: None };
         let ring = Imported { collectives: vec![collective; 2], ranks: 8, ..Imported::default() };
         assert_eq!(ring.amount(), "2 sizes of all 8 ranks together");
+        let pairs = Collective { bytes: 8, seconds: 1e-5, in_place_seconds: None, bus_bandwidth: None, sum: Some(4e9) };
+        let crowd = Imported { collectives: vec![pairs], ..Imported::default() };
+        assert_eq!(collective_lines(&crowd), ["8 B       10.0 µs, all pairs together 4.00 GB/s"]);
         let table = Imported {
             tool: "x\u{1b}[31m".to_owned(),
             version: Some("v1".to_owned()),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::choice::{Verdict, choose};
+use super::choice::{Verdict, choose, is_named};
 use super::ranks::{models, pair_of, place, seat};
 use super::{End, SizeFrom, Table};
 use crate::sample::{EngineKind, MoverKind, Pattern, Sample, Status};
@@ -34,10 +34,7 @@ pub fn build(name: &str, sources: &[Source], hardware: Vec<Hardware>, pairs: &[(
     if tables.is_empty() {
         return Err("no measurement: nothing to make a session of".to_owned());
     }
-    let unknown = named.iter().find(|name| {
-        let number = name.parse::<usize>().is_ok_and(|number| (1..=tables.len()).contains(&number));
-        !number && !tables.iter().any(|table| table.test.to_lowercase().contains(&name.to_lowercase()))
-    });
+    let unknown = named.iter().find(|name| !(0..tables.len()).any(|at| is_named(&tables, at, name)));
     if let Some(unknown) = unknown {
         let all: Vec<String> = tables.iter().zip(1..).map(|(table, at)| format!("{at} {}", table.test)).collect();
         return Err(format!("--table {}: no table is named so; there are {}", plain(unknown), all.join(", ")));
@@ -59,33 +56,54 @@ pub fn build(name: &str, sources: &[Source], hardware: Vec<Hardware>, pairs: &[(
     Ok(built)
 }
 
-/// The pairs of tables with two ends: those given, or, of several files that tell no names, those of the files' names.
-fn told_pairs(sources: &[Source], given: &[(usize, usize)]) -> Result<Vec<(usize, usize)>, String> {
-    let nameless = |end: &End| end.host.is_none() && end.gpu.is_none();
-    let two = |table: &&Table| table.ends.len() == 2;
-    let all = sources.iter().flat_map(|source| &source.tables).filter(two).count();
-    if !given.is_empty() {
+/// Of each table the pair that its two ends are, if nothing in it names them: those given, or, of several such files, those of the files'
+/// names.
+fn told_pairs(sources: &[Source], given: &[(usize, usize)]) -> Result<Vec<Option<(usize, usize)>>, String> {
+    // The tools call them by what they are to each other; who they are among others is told nowhere.
+    let nameless = |end: &End| {
+        let label = end.label.as_str();
+        end.host.is_none() && end.gpu.is_none() && (label.starts_with("rank ") || label == "client" || label == "server")
+    };
+    let wants = |table: &Table| table.ends.len() == 2 && table.ends.iter().all(nameless);
+    let counts: Vec<usize> = sources.iter().map(|source| source.tables.iter().filter(|table| wants(table)).count()).collect();
+    let all: usize = counts.iter().sum();
+    let files = counts.iter().filter(|&&count| count > 0).count();
+    let pairs: Vec<(usize, usize)> = if given.len() == all {
+        given.to_vec()
+    } else if given.len() == files {
         // One pair a file is enough where a file has several tables of it.
-        let files: Vec<usize> = sources.iter().map(|source| source.tables.iter().filter(two).count()).filter(|&count| count > 0).collect();
-        return if given.len() == all {
-            Ok(given.to_vec())
-        } else if given.len() == files.len() {
-            Ok(given.iter().zip(files).flat_map(|(&pair, count)| std::iter::repeat_n(pair, count)).collect())
-        } else {
-            Err(format!("--pair: {} pairs for {} files with measurements of two ranks: expected one for each", given.len(), files.len()))
-        };
+        given.iter().zip(counts.iter().filter(|&&count| count > 0)).flat_map(|(&pair, &count)| std::iter::repeat_n(pair, count)).collect()
+    } else if !given.is_empty() {
+        return Err(misfit(sources, &counts, given.len()));
+    } else {
+        let named = |(source, &count): (&Source, &usize)| pair_of(&source.file).map(|pair| std::iter::repeat_n(pair, count));
+        let of_names = || sources.iter().zip(&counts).filter(|&(_, &count)| count > 0).map(named).collect::<Option<Vec<_>>>();
+        let pairs = if files > 1 { of_names() } else { None };
+        pairs.into_iter().flatten().flatten().collect()
+    };
+    let mut pairs = pairs.into_iter();
+    Ok(sources.iter().flat_map(|source| &source.tables).map(|table| if wants(table) { pairs.next() } else { None }).collect())
+}
+
+/// Who wants a pair, where the count of those that were given does not fit; `counts` are each file's tables that want one.
+fn misfit(sources: &[Source], counts: &[usize], given: usize) -> String {
+    const MOST: usize = 8;
+    let wanting: Vec<String> = sources
+        .iter()
+        .zip(counts)
+        .filter(|&(_, &count)| count > 0)
+        .map(|(source, &count)| if count > 1 { format!("{} ({count} tables)", plain(&source.file)) } else { plain(&source.file) })
+        .collect();
+    let pairs = if given == 1 { "1 pair".to_owned() } else { format!("{given} pairs") };
+    let more = if wanting.len() > MOST { format!(" and {} more", wanting.len() - MOST) } else { String::new() };
+    match wanting.len() {
+        0 => format!("--pair: {pairs} for no file: every table names who was measured; leave it out"),
+        n => format!(
+            "--pair: {pairs} for {n} file{} of two ranks without names: expected one for each, in this order: {}{more}",
+            if n == 1 { "" } else { "s" },
+            wanting[..n.min(MOST)].join(", ")
+        ),
     }
-    let mut pairs = Vec::new();
-    let several = sources.iter().filter(|source| source.tables.iter().any(|table| two(&table))).count() > 1;
-    for source in sources {
-        for table in source.tables.iter().filter(two) {
-            match pair_of(&source.file).filter(|_| several && table.ends.iter().all(nameless)) {
-                Some(pair) => pairs.push(pair),
-                None => return Ok(Vec::new()),
-            }
-        }
-    }
-    Ok(pairs)
 }
 
 fn session(name: &str, sources: &[Source], tables: &[&Table], seats: &[Vec<usize>], verdicts: &[Verdict], topology: &Topology) -> Built {

@@ -19,10 +19,7 @@ type Place = (Pattern, usize, usize, Option<usize>, Option<usize>, usize, Option
 /// Of each table whether it is taken, and if not, why. `ranks` are those of the session that each table's ends are; `named` are parts of
 /// tests' names, or numbers of tables from 1.
 pub(super) fn choose(tables: &[&Table], ranks: &[Vec<usize>], named: &[String]) -> Vec<Verdict> {
-    let wanted = |at: usize| {
-        let test = tables[at].test.to_lowercase();
-        named.iter().position(|name| name.parse() == Ok(at + 1) || test.contains(&name.to_lowercase()))
-    };
+    let wanted = |at: usize| named.iter().position(|name| is_named(tables, at, name));
     let mut order: Vec<usize> = (0..tables.len()).collect();
     if named.is_empty() {
         order.sort_by_key(|&at| preference(tables[at]));
@@ -68,6 +65,14 @@ pub(super) fn choose(tables: &[&Table], ranks: &[Vec<usize>], named: &[String]) 
         };
     }
     verdicts
+}
+
+/// True if a name that was given is this table's number, from 1, or, if it is no table's number, a part of its test's name.
+pub(super) fn is_named(tables: &[&Table], at: usize, name: &str) -> bool {
+    match name.parse::<usize>() {
+        Ok(number) if (1..=tables.len()).contains(&number) => number == at + 1,
+        _ => tables[at].test.to_lowercase().contains(&name.to_lowercase()),
+    }
 }
 
 /// True if a place of the table is taken; else its places are from now on.

@@ -79,7 +79,8 @@ pub fn read(path: &Path) -> Result<Told, ImportError> {
 pub fn told(text: &str, file: &str) -> Result<Told, ImportError> {
     let mut skips = Skips::with_room(room(text.len()));
     let mut tables = Vec::new();
-    let found = json(text, &mut tables, &mut skips);
+    let mut broken = Skips::default();
+    let found = json(text, &mut tables, &mut skips, &mut broken);
     if !found {
         let cleaned = clean(text);
         let lines = lines(&cleaned);
@@ -91,6 +92,11 @@ pub fn told(text: &str, file: &str) -> Result<Told, ImportError> {
             at += used.max(1);
         }
     }
+    // A tool whose JSON is none reads it by lines.
+    let begins = || text.trim_start_matches('\u{feff}').trim_start().starts_with('{');
+    if found || tables.is_empty() && begins() {
+        broken.sorted().into_iter().for_each(|skipped| skips.push(skipped.line, skipped.reason));
+    }
     bound(&mut tables, &mut skips);
     if tables.is_empty() {
         return Err(refusal(text, file, skips));
@@ -98,28 +104,71 @@ pub fn told(text: &str, file: &str) -> Result<Told, ImportError> {
     Ok(Told { tables, skipped: skips.sorted() })
 }
 
-/// Read JSON values that stand one after another from the first line that begins one; false if nobody knows them.
-fn json(text: &str, tables: &mut Vec<Table>, skips: &mut Skips) -> bool {
-    let mut at = 0;
-    let start = text.split_inclusive('\n').find_map(|line| {
-        let here = at;
-        at += line.len();
-        line.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']).then_some(here)
-    });
-    let Some(start) = start else { return false };
-    let body = text[start..].trim_start_matches('\u{feff}');
-    let mut found = false;
-    for value in serde_json::Deserializer::from_str(body).into_iter::<Value>() {
-        let Ok(value) = value else { break };
+/// So often a text is looked through for JSON where much of it is broken.
+const AGAIN: usize = 8;
+
+/// Read the JSON values that begin lines, or stand behind another, whatever lies between; false if nobody knows them. `broken` are those
+/// that end too soon or are damaged.
+fn json(text: &str, tables: &mut Vec<Table>, skips: &mut Skips, broken: &mut Skips) -> bool {
+    let (mut at, mut line, mut found) = (0, 1, false);
+    // Lines up to here are of a value that is broken: so are those that begin within.
+    let mut within = 0;
+    // Lines may be read again after a value that is broken, but not by each of them.
+    let mut again = AGAIN * newlines(text) + 1000;
+    loop {
+        let rest = &text[at..];
+        let start = at + rest.len() - rest.trim_start_matches(|next: char| next.is_whitespace() || matches!(next, '\u{feff}' | ',')).len();
+        line += newlines(&text[at..start]);
+        let body = &text[start..];
+        let mut used = body.find('\n').map_or(body.len(), |end| end + 1);
         if skips.is_spent() {
-            break;
+            return found;
         }
-        if let Some(more) = OF_JSON.iter().find_map(|reader| reader(&value, skips)) {
-            found = true;
-            tables.extend(more);
+        if body.starts_with(['{', '[']) {
+            let mut values = serde_json::Deserializer::from_str(body).into_iter::<Value>();
+            match values.next() {
+                Some(Ok(value)) => {
+                    used = values.byte_offset().max(1);
+                    if let Some(more) = OF_JSON.iter().find_map(|reader| reader(&value, skips)) {
+                        found = true;
+                        tables.extend(more);
+                    }
+                }
+                Some(Err(error)) => {
+                    // A launcher's tag, as in `[node1:12345] warning`, is none.
+                    let tag = body.starts_with('[') && error.line() == 1 && !error.is_eof();
+                    if !tag && line >= within {
+                        broken.push(line, why(&error, line));
+                    }
+                    again = again.saturating_sub(error.line());
+                    if again == 0 {
+                        broken.push(line, "more JSON that is broken than is looked through: what follows is left out");
+                        return found;
+                    }
+                    within = within.max(if error.is_eof() { usize::MAX } else { line + error.line() - 1 });
+                }
+                None => {}
+            }
+        } else if body.is_empty() {
+            return found;
         }
+        line += newlines(&body[..used]);
+        at = start + used;
     }
-    found
+}
+
+/// Why a JSON value that begins in a line is left out.
+fn why(error: &serde_json::Error, line: usize) -> String {
+    if error.is_eof() {
+        return "the JSON that begins here is cut off: give the whole of it".to_owned();
+    }
+    let told = error.to_string();
+    let what = told.split(" at line ").next().unwrap_or_default();
+    format!("the JSON that begins here is damaged in line {}, column {}: {what}", line + error.line() - 1, error.column())
+}
+
+fn newlines(text: &str) -> usize {
+    text.bytes().filter(|byte| *byte == b'\n').count()
 }
 
 /// Seconds of one message that are no damage.

@@ -235,8 +235,8 @@ impl Draft {
         if crowd {
             let seconds = if kind.is_band() { bytes as f64 * (ranks / 2) as f64 / rate } else { time * 1e-6 };
             if seconds.is_finite() && seconds > 0.0 {
-                let bus_bandwidth = kind.is_band().then_some(rate);
-                table.collectives.push(Collective { bytes, seconds, in_place_seconds: None, bus_bandwidth });
+                let sum = kind.is_band().then_some(rate);
+                table.collectives.push(Collective { bytes, seconds, in_place_seconds: None, bus_bandwidth: None, sum });
             }
             return;
         }

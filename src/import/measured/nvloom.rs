@@ -2,10 +2,8 @@
 //! sends and the row's receives, whichever of them makes the copy (`cli/testcases.cpp`: `output.set(i, j, ...)` with the source first).
 //! Both `N/A` and 0 are cells that were not measured.
 
-use std::collections::HashMap;
-
 use super::dispatch::{MOST_ENDS, MOST_SAMPLES};
-use super::rows::{Step, block, end, index, rated, size, waived};
+use super::rows::{Step, block, end, index, rated, settle, size, waived};
 use super::{End, SizeFrom, Table, Tool};
 use crate::import::Skips;
 use crate::import::text::{Line, amount, named, shown};
@@ -352,22 +350,6 @@ fn put(table: &mut Table, pair: (usize, usize), cell: &str, bytes: u64, kind: Ki
     };
     let custom = pattern == Pattern::Custom;
     table.put(crate::sample::Sample { set: custom.then_some(0), ..sample }, line.number, skips);
-}
-
-/// Copies with the same number ran at the same time; one that stands alone is a pair's own.
-fn settle(table: &mut Table) {
-    let mut counts: HashMap<u32, usize> = HashMap::new();
-    for set in table.samples.iter().filter_map(|sample| sample.set) {
-        *counts.entry(set).or_default() += 1;
-    }
-    for sample in &mut table.samples {
-        let alone = sample.set.is_none_or(|set| counts.get(&set) == Some(&1));
-        if alone {
-            sample.set = None;
-        } else if sample.pattern == Pattern::Peer {
-            sample.pattern = Pattern::Custom;
-        }
-    }
 }
 
 #[cfg(test)]

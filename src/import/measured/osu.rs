@@ -1,6 +1,7 @@
 //! OSU micro-benchmarks: sizes of one pair, or of many pairs together. Megabytes are 1e6 bytes (`util/osu_util.h`: `tmp = size / 1e6`).
 //! The output names no host: rank 0 sends to rank 1.
 
+use super::dispatch::MOST_ENDS;
 use super::rows::{MB, Step, block, both, misshapen, rank, rated, size, timed};
 use super::{Collective, SizeFrom, Table, Tool};
 use crate::import::Skips;
@@ -77,7 +78,8 @@ struct Draft {
     version: Option<String>,
     memory: Memory,
     mixed: bool,
-    pairs: u64,
+    /// at the same time, where it is told
+    pairs: Option<u64>,
     datatype: Option<String>,
     tables: Vec<Table>,
     /// words of a row of the table at hand, once one is there
@@ -100,7 +102,7 @@ pub(super) fn read(lines: &[Line<'_>], skips: &mut Skips) -> Option<(Vec<Table>,
         version: (!version.is_empty()).then(|| named(version)),
         memory: if on_gpus { Memory::Cuda } else { Memory::Host },
         mixed: false,
-        pairs: 1,
+        pairs: None,
         datatype: None,
         tables: Vec::new(),
         width: None,
@@ -155,7 +157,7 @@ impl Draft {
             self.mixed = host == 1;
             self.memory = if host == 2 || host == 1 { Memory::Host } else { Memory::Cuda };
         } else if let Some(pairs) = super::rows::value(comment, "pairs") {
-            self.pairs = size(pairs).filter(|pairs| *pairs > 0).unwrap_or(1);
+            self.pairs = size(pairs).filter(|pairs| (1..MOST_ENDS as u64).contains(pairs));
         } else if lower.starts_with("uni-directional bandwidth") {
             self.deaf = true;
             skips.push(line.number, "a table of window sizes: its columns are no sizes of messages, and it is left out");
@@ -193,22 +195,27 @@ impl Draft {
         let together = self.is_together();
         match self.kind {
             Kind::Both => note("the sum of both directions, half of it for each"),
-            Kind::Latency { .. } => note("half of a round trip: the mean of both directions"),
-            Kind::Pairs | Kind::PairsLatency if together => note("pairs at the same time, which are told together alone"),
+            Kind::Latency { .. } | Kind::PairsLatency if !together => note("half of a round trip: the mean of both directions"),
+            _ if together => {
+                let pairs = self.pairs.map_or_else(|| "pairs, nobody tells how many,".to_owned(), |pairs| format!("{pairs} pairs"));
+                note(&match self.kind {
+                    Kind::Pairs => format!("{pairs} at the same time: the rate is the sum of all, and no link's"),
+                    _ => format!("{pairs} at the same time: half of a round trip, the mean of all"),
+                });
+            }
             _ => {}
         }
-        let ends = if together && self.pairs > 1 {
-            let half = self.pairs;
-            let group = |from: u64| super::rows::end(&format!("ranks {from} to {}", from.saturating_add(half - 1)));
-            vec![group(0), group(half)]
-        } else {
-            vec![rank(0), rank(1)]
+        let ends = match self.pairs.filter(|_| together) {
+            Some(pairs) => vec![super::rows::end(&format!("ranks 0 to {}", 2 * pairs - 1))],
+            None if together => Vec::new(),
+            None => vec![rank(0), rank(1)],
         };
         let orientation = match self.kind {
             Kind::Both => "both ways at the same time",
             Kind::Bandwidth { gets: true } | Kind::Latency { gets: true } => "rank 0 gets from rank 1",
-            Kind::Latency { .. } => "there and back, between rank 0 and rank 1",
-            _ if self.pairs > 1 => "the lower half of the ranks sends to the upper",
+            Kind::PairsLatency if together => "there and back, between the lower half of the ranks and the upper",
+            _ if together => "the lower half of the ranks sends to the upper",
+            Kind::Latency { .. } | Kind::PairsLatency => "there and back, between rank 0 and rank 1",
             _ => "rank 0 sends to rank 1",
         };
         let table = Table {
@@ -229,8 +236,8 @@ impl Draft {
     }
 
     /// True if the numbers are of several pairs, or of who knows how many.
-    const fn is_together(&self) -> bool {
-        matches!(self.kind, Kind::Pairs) && self.pairs > 1 || matches!(self.kind, Kind::PairsLatency)
+    fn is_together(&self) -> bool {
+        matches!(self.kind, Kind::Pairs | Kind::PairsLatency) && self.pairs != Some(1)
     }
 
     fn row(&mut self, (bytes, number): (u64, f64), corrupt: bool, line: usize, skips: &mut Skips) {
@@ -248,14 +255,15 @@ impl Draft {
             }
             _ if together => {
                 let latency = self.kind == Kind::PairsLatency;
-                let seconds = if latency { number * 1e-6 } else { bytes as f64 * self.pairs as f64 / (number * MB) };
-                let bus_bandwidth = (!latency).then_some(number * MB);
+                // A message of each pair; of unknown pairs one of all.
+                let seconds = if latency { number * 1e-6 } else { bytes as f64 * self.pairs.unwrap_or(1) as f64 / (number * MB) };
                 if seconds.is_finite() && seconds > 0.0 {
-                    table.collectives.push(Collective { bytes, seconds, in_place_seconds: None, bus_bandwidth });
+                    let sum = (!latency).then_some(number * MB);
+                    table.collectives.push(Collective { bytes, seconds, in_place_seconds: None, bus_bandwidth: None, sum });
                 }
             }
-            Kind::Latency { gets } => {
-                let pair = if gets { (1, 0) } else { (0, 1) };
+            Kind::Latency { .. } | Kind::PairsLatency => {
+                let pair = if self.kind == (Kind::Latency { gets: true }) { (1, 0) } else { (0, 1) };
                 let sample = timed(&table.ends, Pattern::Peer, pair, bytes, number * 1e-6);
                 table.put(sample, line, skips);
             }
@@ -324,11 +332,29 @@ mod tests {
     fn several_pairs_are_told_together() {
         let text = "# OSU MPI Multiple Bandwidth / Message Rate Test v5.9\n# [ pairs: 4 ] [ window size: 64 ]\n# Size                  MB/s        Messages/s\n1000              4000.00        4000000.00\n";
         let (found, _) = tables(read, text);
-        assert_eq!((found[0].samples.len(), found[0].ends[1].label.as_str()), (0, "ranks 4 to 7"));
+        let ends = |table: &Table| table.ends.iter().map(|end| end.label.clone()).collect::<Vec<_>>();
+        assert_eq!((found[0].samples.len(), ends(&found[0])), (0, vec!["ranks 0 to 7".to_owned()]));
         near(found[0].collectives[0].seconds, 1e-6);
-        assert_eq!(found[0].collectives[0].bus_bandwidth, Some(4e9));
+        // A bus bandwidth is what a link would show; this is the sum of four.
+        assert_eq!((found[0].collectives[0].bus_bandwidth, found[0].collectives[0].sum), (None, Some(4e9)));
+        assert!(found[0].notes.iter().any(|note| note.contains("4 pairs")), "{:?}", found[0].notes);
         let (found, _) = tables(read, &text.replace("pairs: 4", "pairs: 1"));
         near(rate(&found[0], 0, 1), 4e9);
+        // How many pairs there were is lost: of no pair, and of nobody knows how many ranks.
+        let (found, _) = tables(read, &text.replace("pairs: 4", "pears: 4"));
+        assert_eq!((found[0].samples.len(), ends(&found[0]).len(), found[0].collectives.len()), (0, 0, 1));
+    }
+
+    #[test]
+    fn latencies_of_several_pairs_are_of_no_pair() {
+        let text = "# OSU MPI Multi Latency Test v5.9\n# Size          Latency (us)\n8 2.00\n";
+        let (found, _) = tables(read, text);
+        assert_eq!((found[0].samples.len(), found[0].ends.len(), found[0].collectives.len()), (0, 0, 1));
+        near(found[0].collectives[0].seconds, 2e-6);
+        let (found, _) = tables(read, &text.replace("# Size", "# [ pairs: 2 ]\n# Size"));
+        assert_eq!((found[0].ends[0].label.as_str(), found[0].collectives[0].sum), ("ranks 0 to 3", None));
+        let (found, _) = tables(read, &text.replace("# Size", "# [ pairs: 1 ]\n# Size"));
+        assert_eq!((found[0].samples.len(), found[0].collectives.len()), (1, 0));
     }
 
     #[test]

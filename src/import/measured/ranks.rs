@@ -11,19 +11,18 @@ use crate::units::format_ranks;
 /// The host of those who tell none.
 const SOMEWHERE: &str = "host";
 
-/// Ranks, and of each table which rank each of its ends is.
-pub(super) fn seat(tables: &[&Table], pairs: &[(usize, usize)]) -> (Vec<End>, Vec<Vec<usize>>) {
+/// Ranks, and of each table which rank each of its ends is; of tables with a pair, that is who their two ends are.
+pub(super) fn seat(tables: &[&Table], pairs: &[Option<(usize, usize)>]) -> (Vec<End>, Vec<Vec<usize>>) {
     let mut ranks: Vec<End> = Vec::new();
     let mut known: HashMap<(String, String), usize> = HashMap::new();
     let mut gpus: HashMap<(String, u32), usize> = HashMap::new();
-    let mut pairs = pairs.iter();
     let mut seats = Vec::with_capacity(tables.len());
-    for table in tables {
+    for (at, table) in tables.iter().enumerate() {
         let apart = apart(table);
-        let pair = (table.ends.len() == 2).then(|| pairs.next()).flatten();
+        let pair = pairs.get(at).copied().flatten();
         let seat = |(at, end): (usize, &End)| {
             let mut end = end.clone();
-            if let Some(&(from, to)) = pair {
+            if let Some((from, to)) = pair {
                 end.label = format!("rank {}", if at == 0 { from } else { to });
             }
             if end.host.is_none() && apart {
@@ -134,13 +133,49 @@ fn gpu_at(hardware: &Hardware, pci: &str) -> Option<usize> {
     })
 }
 
-/// The two ranks that a file's name tells, such as `osu_bw_3_7.txt`: two numbers at its end.
+/// The two ranks that a file's name tells, such as `osu_bw_3_7.txt`: two numbers at its end, or before the day and time there.
 pub(super) fn pair_of(name: &str) -> Option<(usize, usize)> {
     let stem = name.rsplit('/').next()?.split('.').next()?;
-    let mut parts = stem.rsplit(['-', '_', ',']);
+    let parts: Vec<&str> = stem.split(['-', '_', ',']).collect();
     let digits = |part: &str| number(part.trim_start_matches(|first: char| first.is_ascii_alphabetic()));
-    let (to, from) = (digits(parts.next()?)?, digits(parts.next()?)?);
-    (from != to).then_some((from, to))
+    let last = |parts: &[&str]| {
+        let [.., from, to] = parts else { return None };
+        Some((digits(from)?, digits(to)?)).filter(|(from, to)| from != to)
+    };
+    let day = (0..parts.len()).find_map(|at| Some((at, at + date(&parts[at..])?)));
+    let Some((day, end)) = day else { return last(&parts) };
+    match &parts[end + time(&parts[end..])..] {
+        [] => last(&parts[..day]),
+        rest => last(rest),
+    }
+}
+
+/// How many parts of a name are a day that begins here: `2026-11-30`, `2026-11`, `20261130`.
+fn date(parts: &[&str]) -> Option<usize> {
+    let within = |part: Option<&&str>, width: usize, range: std::ops::RangeInclusive<usize>| {
+        part.is_some_and(|part| {
+            part.len() == width && part.bytes().all(|byte| byte.is_ascii_digit()) && part.parse().is_ok_and(|n| range.contains(&n))
+        })
+    };
+    let years = 1990..=2099;
+    if within(parts.first(), 8, 19_900_101..=20_991_231) {
+        Some(1)
+    } else if within(parts.first(), 4, years) && within(parts.get(1), 2, 1..=12) {
+        Some(if within(parts.get(2), 2, 1..=31) { 3 } else { 2 })
+    } else {
+        None
+    }
+}
+
+/// How many parts behind a day are its time: `10-15-00`, `10-15`, `101500`.
+fn time(parts: &[&str]) -> usize {
+    let two =
+        |part: &&&str| part.trim_start_matches('T').len() == 2 && part.trim_start_matches('T').bytes().all(|byte| byte.is_ascii_digit());
+    let whole = |part: &&str| matches!(part.len(), 4 | 6 | 7) && part.trim_start_matches('T').bytes().all(|byte| byte.is_ascii_digit());
+    match parts.iter().take(3).take_while(two).count() {
+        0 | 1 => usize::from(parts.first().is_some_and(whole)),
+        most => most,
+    }
 }
 
 #[cfg(test)]
@@ -152,6 +187,27 @@ mod tests {
         for (name, pair) in
             [("a/osu_bw_0_12.txt", Some((0, 12))), ("r3-r1.out", Some((3, 1))), ("bw.txt", None), ("osu_7.4_1_1", None), ("osu_bw-8", None)]
         {
+            assert_eq!(pair_of(name), pair, "{name}");
+        }
+    }
+
+    #[test]
+    fn dates_in_names_of_files_are_no_pairs() {
+        for (name, pair) in [
+            ("2026-11-30.txt", None),
+            ("osu_2026-11-30.txt", None),
+            ("osu_2026_11.txt", None),
+            ("osu_2026-11-30_3-5.txt", Some((3, 5))),
+            ("osu_3-5_2026-11-30.txt", Some((3, 5))),
+            ("osu_3_5_20261130.txt", Some((3, 5))),
+            ("osu_3_5_20261130-101500.txt", Some((3, 5))),
+            ("osu_20261130_101500.txt", None),
+            ("osu_3-5_2026-11-30_10-15-00.txt", Some((3, 5))),
+            ("osu_2026-11-30_10-15.txt", None),
+            ("osu_2026-11-30_10-15-00_3-5.txt", Some((3, 5))),
+            ("osu_2026-11-30_3.txt", None),
+            ("2026_2027.txt", Some((2026, 2027))),
+        ] {
             assert_eq!(pair_of(name), pair, "{name}");
         }
     }

@@ -1,5 +1,7 @@
 //! What the readers of benchmarks have in common: blocks of lines with strangers between, ends, and samples from rates and times.
 
+use std::collections::HashMap;
+
 use super::{End, Table};
 use crate::import::Skips;
 use crate::import::text::{Line, amount, named, number};
@@ -90,6 +92,26 @@ pub(super) fn both(table: &mut Table, bytes: u64, seconds: f64, line: usize, ski
     for pair in [(0, 1), (1, 0)] {
         let sample = timed(&table.ends, Pattern::Duplex, pair, bytes, seconds);
         table.put(sample, line, skips);
+    }
+}
+
+/// Copies of one set ran at the same time; one that stands alone is a pair's own.
+pub(super) fn settle(table: &mut Table) {
+    let mut counts: HashMap<u32, usize> = HashMap::new();
+    for set in table.samples.iter().filter_map(|sample| sample.set) {
+        *counts.entry(set).or_default() += 1;
+    }
+    for sample in &mut table.samples {
+        let Some(set) = sample.set else { continue };
+        let alone = counts.get(&set) == Some(&1);
+        if alone {
+            sample.set = None;
+        }
+        sample.pattern = match sample.pattern {
+            Pattern::Peer if !alone => Pattern::Custom,
+            Pattern::Custom if alone => Pattern::Peer,
+            pattern => pattern,
+        };
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::dispatch::MOST_ENDS;
-use super::rows::{Step, block, end, index, rated, size, waived};
+use super::rows::{Step, block, end, index, rated, settle, size, waived};
 use super::{End, SizeFrom, Table, Tool};
 use crate::import::Skips;
 use crate::import::text::{Line, amount, named, shown};
@@ -242,15 +242,13 @@ impl Draft {
         if !skips.takes(line.number, weight) {
             return;
         }
-        let place = *self.transfers.get_or_insert_with(|| {
-            let mut table = Table { memory: Memory::Cuda, ..self.tables.first().cloned().unwrap_or_else(|| placeholder(line.number)) };
-            (table.samples, table.ends, table.notes) = (Vec::new(), Vec::new(), Vec::new());
-            (table.test, table.line, table.orientation) = ("transfers".to_owned(), line.number, "source sends");
-            (table.size_from, table.version) = (SizeFrom::Told, self.version.clone());
+        let place = self.transfers.unwrap_or(self.tables.len());
+        if self.transfers.is_none() {
+            let mut table = self.blank("transfers".to_owned(), line.number, "source sends", SizeFrom::Told, Vec::new());
             table.notes.push("transfers of one test run at the same time; a number each".to_owned());
             self.tables.push(table);
-            self.tables.len() - 1
-        });
+            self.transfers = Some(place);
+        }
         let Some(table) = self.tables.get_mut(place) else { return };
         let mut at = |end: End| {
             let next = table.ends.len();
@@ -265,10 +263,6 @@ impl Draft {
         let sample = rated(&table.ends, pattern, pair, bytes, rate * GB);
         table.put(Sample { set: Some(test), ..sample }, line.number, skips);
     }
-}
-
-fn placeholder(line: usize) -> Table {
-    Draft::default().blank(String::new(), line, "source sends", SizeFrom::Told, Vec::new())
 }
 
 /// `ALWAYS_VALIDATE      =            0 : Validating after all iterations`.
@@ -297,21 +291,6 @@ fn memory(word: &str) -> Option<End> {
         _ => return None,
     };
     labelled(kind, number)
-}
-
-/// Transfers of one test ran at the same time; one that stands alone is a pair's own.
-fn settle(table: &mut Table) {
-    let mut counts: HashMap<u32, usize> = HashMap::new();
-    for set in table.samples.iter().filter_map(|sample| sample.set) {
-        *counts.entry(set).or_default() += 1;
-    }
-    for sample in &mut table.samples {
-        if sample.set.is_some_and(|set| counts.get(&set) == Some(&1)) {
-            sample.set = None;
-        } else if sample.set.is_some() && sample.pattern == Pattern::Peer {
-            sample.pattern = Pattern::Custom;
-        }
-    }
 }
 
 #[cfg(test)]

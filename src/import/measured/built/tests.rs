@@ -74,3 +74,33 @@ fn repeats_of_any_number_are_counted() {
     let built = build("n", &[source("f", text)], Vec::new(), &[], &[]).unwrap();
     assert_eq!(built.header.settings.repeats, u32::MAX);
 }
+
+#[test]
+fn a_number_of_a_table_is_no_part_of_a_name() {
+    let mut sources = [source("f", &format!("{READ}{WRITE}"))];
+    sources[0].tables[0].test = "round 2".to_owned();
+    let taken = |named: &str| -> Vec<bool> {
+        model(&build("n", &sources, Vec::new(), &[], &[named.to_owned()]).unwrap()).imported.iter().map(|table| table.taken).collect()
+    };
+    assert_eq!(taken("2"), [false, true]);
+    assert_eq!(taken("round 2"), [true, false]);
+    // No number of a table: a part of a name, if there is one.
+    assert!(build("n", &sources, Vec::new(), &[], &["3".to_owned()]).is_err());
+}
+
+#[test]
+fn pairs_are_of_tables_whose_ends_have_no_names() {
+    let rates = "# OSU MPI Bandwidth Test v7.0\n# Size  Bandwidth (MB/s)\n4096 1000.00\n";
+    let sources = [source("gpus.txt", READ), source("one.txt", rates), source("other.txt", rates)];
+    let named = ["osu_bw".to_owned()];
+    let built = build("n", &sources, Vec::new(), &[(3, 5), (5, 7)], &named).unwrap();
+    let seen = model(&built);
+    assert_eq!((seen.world(), seen.samples()), (5, 2));
+    assert_eq!((gbps(&seen, 2, 3), gbps(&seen, 3, 4)), (1.0, 1.0));
+    for pairs in [&[(3, 5)][..], &[(3, 5), (5, 7), (7, 9)]] {
+        let told = build("n", &sources, Vec::new(), pairs, &named).unwrap_err();
+        assert!(told.contains("one.txt") && told.contains("other.txt") && !told.contains("gpus.txt"), "{told}");
+    }
+    let none = build("n", &sources[..1], Vec::new(), &[(0, 1)], &[]).unwrap_err();
+    assert!(none.contains("name"), "{none}");
+}

@@ -114,3 +114,38 @@ fn four_thousand_ranks_are_read() {
     let told = told(&text, "f").unwrap();
     assert_eq!((told.tables.len(), told.tables[19].ends.len(), told.skipped.len()), (20, 4096, 0));
 }
+
+const RUN: &str = r#"{"nvbandwidth": {"version": "v0.8", "testcases": [
+  {"name": "device_to_device_memcpy_read_ce", "status": "Passed", "bandwidth_description": "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)",
+   "bandwidth_matrix": [["N/A", "20"],
+["10", "N/A"]]}]}}
+"#;
+
+#[test]
+fn tags_of_launchers_before_json_are_no_json() {
+    let text = format!("[node1:12345] warning: no cuda\n[node1] {{}}\n[1,0] x\n{RUN}");
+    let found = told(&text, "f").unwrap();
+    assert_eq!((found.tables.len(), found.skipped), (1, Vec::new()));
+}
+
+#[test]
+fn json_that_is_cut_behind_other_json_is_told() {
+    let cut = &RUN[..RUN.len() - 5];
+    let found = told(&format!("{RUN}bye\n{cut}"), "f").unwrap();
+    assert_eq!(found.tables.len(), 1);
+    assert_eq!(found.skipped.iter().map(|skipped| skipped.line).collect::<Vec<_>>(), [6], "{:?}", found.skipped);
+    // And what follows one that is damaged is read all the same.
+    let found = told(&format!("{}{RUN}", RUN.replacen("20", "2\"0", 1)), "f").unwrap();
+    assert_eq!((found.tables.len(), found.skipped[0].line), (1, 1));
+    let alone = told(cut, "f").unwrap_err().to_string();
+    assert!(alone.starts_with("f:1: ") && alone.contains("cut"), "{alone}");
+}
+
+#[test]
+fn text_that_only_begins_like_json_is_read_in_linear_time() {
+    let begun = std::time::Instant::now();
+    for text in ["[\n".repeat(200_000), "[[1],\n".repeat(200_000), "{\"a\":\n".repeat(200_000), "[1, 2\n".repeat(200_000)] {
+        assert!(told(&text, "f").is_err());
+    }
+    assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
+}

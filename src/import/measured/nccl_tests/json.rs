@@ -32,7 +32,7 @@ pub(in crate::import::measured) fn json(root: &Value, skips: &mut Skips) -> Opti
         let bus = number(&result[part]["bus_bw"]).map(|rate| rate * 1e9);
         let wrong = number(&result[part]["nwrong"]).is_some_and(|wrong| wrong >= 1.0);
         let in_place_seconds = in_place.filter(|_| out.is_some());
-        run.rows.push(Row { collective: Collective { bytes, seconds, in_place_seconds, bus_bandwidth: bus }, wrong });
+        run.rows.push(Row { collective: Collective { bytes, seconds, in_place_seconds, bus_bandwidth: bus, sum: None }, wrong });
     }
     Some(run.table(skips).into_iter().collect())
 }

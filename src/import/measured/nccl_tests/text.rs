@@ -161,7 +161,7 @@ impl Columns {
         let count = |at| word(at).and_then(amount);
         Some(Told {
             row: Row {
-                collective: Collective { bytes, seconds, in_place_seconds: in_place, bus_bandwidth: bus },
+                collective: Collective { bytes, seconds, in_place_seconds: in_place, bus_bandwidth: bus, sum: None },
                 wrong: count(self.wrong).is_some_and(|wrong| wrong >= 1.0),
             },
             checked: count(self.wrong).is_some(),
