@@ -53,7 +53,7 @@ pub(super) fn load(path: &Path) -> Result<Model> {
 pub(super) fn recorded(path: &Path) -> Result<Recorded> {
     if !path.exists() {
         bail!(
-            "{}: no such file or folder: expected a session's folder, a calibration, or the output of another tool; toposcope sessions lists \
+            "{}: no such file or folder: expected a session's folder (header.json and events.ndjson), a calibration, or the output of another tool; toposcope sessions lists \
              yours",
             crate::units::plain(&path.display().to_string())
         );

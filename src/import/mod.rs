@@ -178,6 +178,11 @@ pub fn decoded(bytes: &[u8], file: &str, part: &str) -> Result<String, ImportErr
     const PACKED: [(&[u8], &str); 5] =
         [(b"\x1f\x8b", "zcat"), (b"\xfd7zXZ\0", "xzcat"), (b"\x28\xb5\x2f\xfd", "zstdcat"), (b"BZh", "bzcat"), (b"PK\x03\x04", "unzip -p")];
     if let Some((_, unpack)) = PACKED.iter().find(|(mark, _)| bytes.starts_with(mark)) {
+        if file.rsplit('/').next().is_some_and(|name| name.contains(".tar") || name.contains(".tgz")) {
+            let advice =
+                "unpack it (tar -xf FILE) and give the file in it; a recorded /sys tree is read by `toposcope discover --sysfs-root DIR`";
+            return Err(unread(file, "a packed archive", advice));
+        }
         return Err(unread(file, "packed data", &format!("unpack it: {unpack} FILE > TEXT, or give <({unpack} FILE) instead of the file")));
     }
     if bytes.len() as u64 > MOST_BYTES {

@@ -481,8 +481,8 @@ GPU/0-3b000 :GPU/0-3b000 (0/5000.0/LOC) CPU/0-1 (3/24.0/PHB)
     #[test]
     fn very_many_systems_and_hosts_take_time_in_proportion() {
         let begun = std::time::Instant::now();
-        let mut text = "n:1:1 [0] NCCL INFO === System : maxBw 1 ===\n".to_owned();
-        (0..20_000).for_each(|at| text.push_str(&format!("n:1:1 [0] NCCL INFO CPU/{at:x}-0 (1/2/-1)\n")));
+        let systems: Vec<String> = (0..20_000).map(|at| format!("n:1:1 [0] NCCL INFO CPU/{at:x}-0 (1/2/-1)\n")).collect();
+        let text = format!("n:1:1 [0] NCCL INFO === System : maxBw 1 ===\n{}", systems.concat());
         let (hosts, skipped) = told(&text);
         assert_eq!((hosts.len(), skipped.len()), (MOST_SYSTEMS, 201));
         assert!(skipped.iter().any(|skip| skip.reason.contains("more than 256 systems")), "{skipped:?}");

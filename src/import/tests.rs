@@ -32,6 +32,9 @@ fn files_are_read_and_unreadable_ones_told() {
     assert!(read(&path).unwrap_err().to_string().contains("--sysfs-root"));
     std::fs::write(&path, b"\x1f\x8b\x08\x08\x01").unwrap();
     assert!(read(&path).unwrap_err().to_string().contains("<(zcat FILE)"));
+    let archive = folder.path().join("x.tar.gz");
+    std::fs::write(&archive, b"\x1f\x8b\x08\x08\x01").unwrap();
+    assert!(read(&archive).unwrap_err().to_string().contains("tar -xf FILE"));
     std::fs::write(&path, "mlx5_0 port 1 ==> eth2 (Up)\n").unwrap();
     assert_eq!(read(&path).unwrap().formats, [Format::Ibdev2netdev]);
 }
