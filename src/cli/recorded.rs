@@ -127,3 +127,48 @@ pub(super) fn showing(session: &Path, against: Option<&Path>, plans: &[PathBuf])
     let feed = Box::new(Replay { events, later, end, topology });
     Ok(super::watch::screen::Showing::Session { header: Box::new(header), feed, settings, movers, against })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    const LAB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/sessions/lab-4x4");
+
+    /// What a feed that reads this folder tells, once it does not wait any more.
+    fn drained(folder: &Path) -> Drained {
+        let header = store::read_header(folder).unwrap();
+        let coming = Coming::start(folder, &header, store::size(folder)).unwrap();
+        let later = vec![Event::Notice { text: "later".to_owned() }];
+        let mut replay = Replay { events: Events::Coming(coming), later, end: 0.0, topology: header.topology };
+        let begun = Instant::now();
+        loop {
+            let drained = replay.drain();
+            let Some(waits) = &drained.waits else { return drained };
+            assert!(waits.starts_with("reading ") && waits.ends_with(" %") && drained.records.is_empty(), "{waits}");
+            assert!(begun.elapsed() < Duration::from_secs(60));
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn a_session_read_beside_the_screen_is_the_same_session() {
+        let recorded = store::read(Path::new(LAB)).unwrap();
+        let told = drained(Path::new(LAB));
+        let played = told.played.unwrap();
+        assert_eq!((played.records.len(), played.model.samples()), (recorded.records.len(), files::fold(&recorded).samples()));
+        // What was asked for meanwhile stands behind all of it.
+        let last = recorded.records.last().unwrap().t;
+        assert!(last > 0.0);
+        assert_eq!(told.records, [Record { t: last, event: Event::Notice { text: "later".to_owned() } }]);
+    }
+
+    #[test]
+    fn what_is_wrong_with_it_ends_the_screen_with_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::copy(Path::new(LAB).join("header.json"), folder.path().join("header.json")).unwrap();
+        std::fs::write(folder.path().join("events.ndjson"), "{\"t\":1,\"event\":\"paused\"}\nnothing\n").unwrap();
+        let told = drained(folder.path());
+        assert!(told.played.is_none() && told.ended.as_deref().is_some_and(|why| why.contains("events.ndjson:2:")), "{:?}", told.ended);
+    }
+}

@@ -236,4 +236,27 @@ mod tests {
         }
         assert!(!long.snapshots.is_empty() && long.snapshots.windows(2).all(|pair| pair[0].0 < pair[1].0));
     }
+
+    #[test]
+    fn a_session_read_beside_the_screen_is_shown_and_played_as_one_read_before() {
+        use crate::ramp::Level;
+        use crate::tui::feed::{Mode, Played};
+        use crate::tui::fixture::{app, press, screen_on, shown};
+        use crate::tui::state::Tab;
+        let (header, records) = b70();
+        let mut before = app((header.clone(), records.clone()), Tab::Matrix, Level::TrueColor, Mode::Recorded);
+        let (mut tape, mut model) = (Tape::default(), fresh(&header));
+        for record in records {
+            model.apply(&record);
+            tape.push(record);
+        }
+        let mut beside = screen_on(fresh(&header), Tab::Matrix, Level::TrueColor, Mode::Recorded);
+        shown(&mut beside);
+        beside.begin(Played { records: tape, model });
+        for keys in ["", "left", "left left left", "right", "home", "space", "space", "end"] {
+            press(&mut before, keys);
+            press(&mut beside, keys);
+            assert_eq!(shown(&mut beside), shown(&mut before), "{keys}");
+        }
+    }
 }

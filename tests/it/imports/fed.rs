@@ -168,7 +168,7 @@ fn feed(inputs: u64, seed: u64, kind: Option<&str>) -> Count {
                 break;
             }
             if at % 256 == thread {
-                let all = done.fetch_add(256, Ordering::Relaxed);
+                let all = done.fetch_add(256 / threads, Ordering::Relaxed);
                 if thread == 0 && told.elapsed() > Duration::from_secs(30) {
                     told = Instant::now();
                     let rate = all as f64 / begun.elapsed().as_secs_f64();
