@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use super::text::{count, cut, fit, left, panel, put, right, span, window, wrap};
 use super::{HitMap, Scene, route, standout};
 use crate::matrix::{Edge, Metric};
-use crate::sample::{EngineKind, Pattern, Status};
+use crate::sample::{Pattern, Status};
 use crate::session::{Shot, SizeCell};
 use crate::sweep::Enough;
 use crate::topology::GpuRange;
@@ -262,7 +262,7 @@ fn facts(scene: &Scene<'_>, columns: usize) -> Vec<Line<'static>> {
             break;
         }
     }
-    if key.bytes == 0 && scene.model.header.engine != EngineKind::Imported {
+    if key.bytes == 0 && scene.player.is_none() {
         lines.push(Line::from(span(" start a sweep to measure", look.dim())));
     }
     lines
