@@ -493,7 +493,8 @@ GPU/0-3b000 :GPU/0-3b000 (0/5000.0/LOC) CPU/0-1 (3/24.0/PHB)
         };
         let many: String = (0..10_000).map(one).collect();
         assert_eq!(hardware(&many, "f").unwrap().hosts.len(), 10_000);
-        assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
+        // Quadratic it would be minutes.
+        assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub enum StoreError {
     #[error("{} is being written by another process; attach to it with `toposcope attach`", path.display())]
     Busy { path: PathBuf },
     /// not a session
-    #[error("{} is no session: it has no header.json (a session is a folder with header.json and events.ndjson)", path.display())]
+    #[error("{} is no session: it has no header.json (a session is a folder with header.json and events.ndjson); toposcope sessions lists yours", path.display())]
     NoSession { path: PathBuf },
     /// header or event that cannot be read
     #[error("{}:{line}:{column}: {message}", path.display())]

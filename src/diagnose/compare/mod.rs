@@ -40,7 +40,7 @@ const FAMILIES: f64 = 6.0;
 pub enum CompareError {
     #[error("no rank is in both: one ran on {before}, the other on {after}; compare runs on the same hosts")]
     NoCommonRank { before: String, after: String },
-    #[error("nothing was measured in both at the same size; sweep both with the same --patterns and --sizes")]
+    #[error("nothing was measured in both at the same size; measure both with the same patterns and sizes (sweep --patterns --sizes)")]
     NothingCommon,
     #[error("neither tells its noise: it takes 4 repeats or more of a pair in both (--repeats 6)")]
     TooFewRepeats,
