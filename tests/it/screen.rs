@@ -170,6 +170,19 @@ fn no_color_sends_no_colours() {
     assert_eq!(first_colour(&term.bytes()), None);
 }
 
+/// More than is read at once, and nothing behind it that would wake who reads.
+#[test]
+fn all_that_was_sent_at_once_is_taken() {
+    let place = Place::new();
+    let mut term = start(&place, &SMALL, &[]);
+    drawing(&place);
+    term.see("▸2 Sweep");
+    term.press(&("3".repeat(3000) + "8"));
+    term.see("▸8 Session");
+    term.press("q");
+    term.left_whole(0);
+}
+
 /// Slow links of a published box, told of a simulated one.
 #[test]
 fn what_is_slow_is_told_its_pairs_are_marked_and_a_key_runs_the_test_that_decides() {
