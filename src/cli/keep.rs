@@ -22,6 +22,9 @@ use crate::tui::{Keep, Keeper};
 /// How long a probe may keep a picture or a report waiting.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// So many pictures may wait to be written: a person who leaves waits for all of them, and a key that is held down asks for hundreds.
+const MOST_OPEN: usize = 8;
+
 /// Where the writer and those who ask it are.
 #[derive(Default)]
 struct State {
@@ -31,6 +34,16 @@ struct State {
     report: bool,
     /// what became of the rest, not told yet
     told: VecDeque<Result<String, String>>,
+}
+
+impl State {
+    /// Say no, once for all that is asked in a row.
+    fn refuse(&mut self, why: String) {
+        let no = Err(why);
+        if self.told.back() != Some(&no) {
+            self.told.push_back(no);
+        }
+    }
 }
 
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
@@ -100,7 +113,11 @@ impl Keeper for Desk {
         let mut state = lock(&self.state);
         // Each would hold a model, and be written one after another.
         if matches!(what, Keep::Report { .. }) && std::mem::replace(&mut state.report, true) {
-            state.told.push_back(Err("a report is being written: wait for it".to_owned()));
+            state.refuse("a report is being written: wait for it".to_owned());
+            return;
+        }
+        if state.open >= MOST_OPEN && matches!(what, Keep::Picture { .. }) {
+            state.refuse(format!("{MOST_OPEN} files are being written: wait for one"));
             return;
         }
         state.open += 1;

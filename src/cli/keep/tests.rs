@@ -87,3 +87,19 @@ fn what_was_asked_for_is_written_and_told_although_the_screen_has_gone() {
         }
     }
 }
+
+#[test]
+fn a_key_that_is_held_down_asks_for_no_more_than_is_waited_for() {
+    let (work, wanted) = channel::<Keep>();
+    let mut desk = Desk { work, state: Arc::default() };
+    for _ in 0..100 {
+        desk.keep(picture("lab"));
+    }
+    // The report has its own bound.
+    desk.keep(report());
+    desk.keep(report());
+    drop(desk.work);
+    assert_eq!(wanted.iter().count(), MOST_OPEN + 1);
+    let told: Vec<_> = std::mem::take(&mut lock(&desk.state).told).into();
+    assert_eq!(told, ["8 files are being written: wait for one", "a report is being written: wait for it"].map(|why| Err(why.to_owned())));
+}
