@@ -4,6 +4,8 @@ use crate::session::{Change, Header, Model, Record, Tape};
 
 /// Models kept along the way, so that going back does not start from the beginning.
 const SNAPSHOTS: usize = 8;
+/// The same of a session longer than [`LONG`], where each is as large as the model: two, with the end.
+const FEW: usize = 3;
 /// Fewest records between two snapshots.
 const APART: usize = 512;
 /// Of a longer session none is kept before somebody goes back: each is a copy of a model of a million cells, and opening it would
@@ -75,7 +77,8 @@ impl Player {
 
     /// Records between two snapshots.
     fn apart(&self) -> usize {
-        (self.records.len() / SNAPSHOTS).max(APART)
+        let many = if self.records.len() > LONG { FEW } else { SNAPSHOTS };
+        (self.records.len() / many).max(APART)
     }
 
     /// Length of the session, seconds.
