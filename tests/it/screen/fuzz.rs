@@ -119,9 +119,9 @@ fn random_keys_mouse_and_resizes_end_nothing_and_leak_nothing() {
         memory.push(resident(pid));
     }
     let each = |share: f64| memory.chunks(bursts.div_ceil(4)).map(|part| quantile(part, share)).collect::<Vec<u64>>();
-    let (least, middle) = (each(0.1), each(0.5));
+    let (lowest, middle) = (each(0.1), each(0.5));
     println!(
-        "{bursts} bursts, seed {seed}: resident, KiB, of each quarter the least tenth is below {least:?}, half of it below {middle:?}"
+        "{bursts} bursts, seed {seed}: resident, KiB, of each quarter the least tenth is below {lowest:?}, half of it below {middle:?}"
     );
     // A sequence that the last burst left open ends, for crossterm not before a `u` or a `c`. Whatever lies on top goes, and the question
     // whether to leave is answered; an escape and a key at once would be another key.
@@ -138,5 +138,5 @@ fn random_keys_mouse_and_resizes_end_nothing_and_leak_nothing() {
     term.left_whole(0);
     place.nothing_runs();
     // What is looked at takes more or less; what leaks is held whatever is looked at. The first quarter fills what is kept.
-    assert!(bursts < LONG || least[3] * 100 <= least[1] * 105, "{least:?}, {middle:?}");
+    assert!(bursts < LONG || lowest[3] * 100 <= lowest[1] * 105, "{lowest:?}, {middle:?}");
 }
