@@ -21,13 +21,17 @@ pub fn settings() -> PathBuf {
 
 /// The settings that hold here: this person's file, and the environment before it.
 pub fn load() -> Result<Config, ConfigError> {
-    let path = settings();
-    let text = match std::fs::read_to_string(&path) {
+    load_from(&settings(), |name| std::env::var(name).ok())
+}
+
+/// The settings of a file, which need not be there, and of an environment before it.
+pub fn load_from(path: &Path, variable: impl Fn(&str) -> Option<String>) -> Result<Config, ConfigError> {
+    let text = match std::fs::read_to_string(path) {
         Ok(text) => Some(text),
         Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => None,
         Err(error) => return Err(ConfigError::Unread { path: path.display().to_string(), message: error.to_string() }),
     };
-    Config::load(text.as_deref(), &path, |name| std::env::var(name).ok())
+    Config::load(text.as_deref(), path, variable)
 }
 
 /// Folder that new sessions are made in: `$XDG_DATA_HOME/toposcope/sessions`, unless the settings name another.

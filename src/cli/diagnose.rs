@@ -150,7 +150,7 @@ fn put(page: &mut Page, block: &Block) {
             for row in &rows {
                 page.line(&line(&mut row.iter().map(String::as_str)));
             }
-        } // Only reports have these.
+        }
     }
 }
 

@@ -53,8 +53,8 @@ pub(super) fn load(path: &Path) -> Result<Model> {
 pub(super) fn recorded(path: &Path) -> Result<Recorded> {
     if !path.exists() {
         bail!(
-            "{}: no such file or folder: expected a session's folder (header.json and events.ndjson), a calibration, or the output of another tool; toposcope sessions lists \
-             yours",
+            "{}: no such file or folder: expected a session's folder (header.json and events.ndjson), a calibration, or the output of \
+             another tool; toposcope sessions lists yours",
             crate::units::plain(&path.display().to_string())
         );
     }
@@ -71,7 +71,7 @@ pub(super) fn recorded_of(path: &Path, contents: Contents) -> Result<Recorded> {
             (built.header, built.records)
         }
     };
-    Ok(Recorded { header, records, whole: 0, cut: 0 })
+    Ok(Recorded { header, records, extent: store::Extent::default() })
 }
 
 /// Write a session or a calibration as something else.

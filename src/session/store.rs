@@ -54,9 +54,15 @@ pub struct Store {
 pub struct Recorded {
     pub header: Header,
     pub records: Vec<Record>,
-    /// bytes of `events.ndjson` up to the end of the last whole record
+    pub extent: Extent,
+}
+
+/// How much of a session's events there is, bytes of `events.ndjson`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// up to the end of the last whole record
     pub whole: u64,
-    /// bytes after that: what a cut left of one record
+    /// after that: what a cut left of one record
     pub cut: u64,
 }
 
@@ -102,8 +108,8 @@ impl Store {
         let mut store = Self::locked(folder, file)?;
         let recorded = read(folder)?;
         // Only the cut record goes; everything whole stays as it is.
-        store.events.set_len(recorded.whole).map_err(io_at(&path))?;
-        store.whole = recorded.whole;
+        store.events.set_len(recorded.extent.whole).map_err(io_at(&path))?;
+        store.whole = recorded.extent.whole;
         Ok((store, recorded))
     }
 
@@ -148,17 +154,8 @@ pub fn size(folder: &Path) -> u64 {
 pub fn read(folder: &Path) -> Result<Recorded, StoreError> {
     let header = read_header(folder)?;
     let mut records = Vec::new();
-    let Extent { whole, cut } = each(folder, &header, |record, _| records.push(record))?;
-    Ok(Recorded { header, records, whole, cut })
-}
-
-/// How much of a session's events there is, bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Extent {
-    /// up to the end of the last whole record
-    pub whole: u64,
-    /// after that: what a cut left of one record
-    pub cut: u64,
+    let extent = each(folder, &header, |record, _| records.push(record))?;
+    Ok(Recorded { header, records, extent })
 }
 
 /// Read a session's events one by one, each with the bytes up to its end.

@@ -4,7 +4,7 @@ use crate::session::{Change, Header, Model, Record, Tape};
 
 /// Models kept along the way, so that going back does not start from the beginning.
 const SNAPSHOTS: usize = 8;
-/// The same of a session longer than [`LONG`], where each is as large as the model: two, with the end.
+/// The same of a session longer than [`LONG`].
 const FEW: usize = 3;
 /// Fewest records between two snapshots.
 const APART: usize = 512;
@@ -256,7 +256,7 @@ mod tests {
         let mut beside = screen_on(fresh(&header), Tab::Matrix, Level::TrueColor, Mode::Recorded);
         shown(&mut beside);
         beside.begin(Played { records: tape, model });
-        for keys in ["", "left", "left left left", "right", "home", "space", "space", "end"] {
+        for keys in ["", "left", "left left left", "right", ", ,", ".", "space", "space", "end"] {
             press(&mut before, keys);
             press(&mut beside, keys);
             assert_eq!(shown(&mut beside), shown(&mut before), "{keys}");

@@ -26,7 +26,7 @@ fn committed() -> Vec<PathBuf> {
 /// Open, fold, and export a session in every format.
 fn opens(session: &Path) {
     let recorded = store::read(session).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(recorded.cut, 0, "{}: a committed session ends with a whole event", session.display());
+    assert_eq!(recorded.extent.cut, 0, "{}: a committed session ends with a whole event", session.display());
     assert!(!recorded.records.is_empty(), "{}: nothing happened in it", session.display());
     let header: Value = serde_json::from_slice(&fs::read(session.join("header.json")).unwrap()).unwrap();
     assert_eq!(faults(HEADER_SCHEMA, &header), [""; 0], "{}", session.display());

@@ -73,7 +73,7 @@ fn a_session_cut_at_any_byte_gives_back_every_whole_record() {
         let whole = bytes[..end].split(|&byte| byte == b'\n').count() - 1;
         assert_eq!(recorded.records.len(), whole, "cut at {end}");
         assert_eq!(recorded.records.last(), whole.checked_sub(1).map(|last| &records[last]), "cut at {end}");
-        assert_eq!(recorded.whole + recorded.cut, end as u64);
+        assert_eq!(recorded.extent.whole + recorded.extent.cut, end as u64);
     }
 }
 
@@ -91,7 +91,7 @@ fn resuming_a_cut_session_drops_the_half_record_and_appends() {
         assert_eq!(again.records.len(), whole + 1);
         assert_eq!(again.records[..whole], made::records()[..whole]);
         assert_eq!(again.records[whole], notice("resumed"));
-        assert_eq!(again.cut, 0);
+        assert_eq!(again.extent.cut, 0);
     }
 }
 
@@ -194,7 +194,7 @@ fn zeroes_that_a_crash_of_the_host_leaves_at_the_end_are_a_cut() {
     let bytes = session.bytes();
     fs::write(session.events(), [bytes.as_slice(), &[0; 4096]].concat()).unwrap();
     let recorded = store::read(&session.folder).unwrap();
-    assert_eq!((recorded.records.len(), recorded.cut), (made::records().len(), 4096));
+    assert_eq!((recorded.records.len(), recorded.extent.cut), (made::records().len(), 4096));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use rustix::termios::{isatty, tcgetwinsize};
 
 use super::here::Here;
 use super::{Found, State};
-use crate::config::Config;
+use crate::config;
 use crate::discover::allowed_cores;
 use crate::topology::Efficiency;
 use crate::units::{format_ranks, format_size};
@@ -96,13 +96,8 @@ fn own(here: &Here, name: &str) -> Option<PathBuf> {
 pub(super) fn settings(here: &Here) -> Found {
     let path = own(here, "config.toml").unwrap_or_default();
     let shown = path.display();
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => Some(text),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => None,
-        Err(error) => return Found::not(State::Warn, format!("{shown}: {error}"), "make it a file that you may read"),
-    };
     let fix = "correct it; toposcope --print-config writes every setting with its default";
-    match Config::load(text.as_deref(), &path, |name| here.var(name).map(str::to_owned)) {
+    match config::load_from(&path, |name| here.var(name).map(str::to_owned)) {
         Err(wrong) => Found::not(State::Warn, wrong.to_string(), fix),
         Ok(config) => {
             let set: Vec<String> = config.changed().map(|(name, value, place)| format!("{name} = {value} ({place})")).collect();

@@ -121,7 +121,7 @@ fn one_kill(mpi: &Mpi, victim: Victim, random: &mut fastrand::Rng) -> Told {
     place.run(&mut job, LIMIT).ended_with(0);
     good(&calibrated(&out, &wanted(&[Pattern::Local, Pattern::Peer], &SIZES, 10)));
     let again = fs::read(&events).unwrap();
-    let whole = usize::try_from(recorded.whole).unwrap();
+    let whole = usize::try_from(recorded.extent.whole).unwrap();
     assert!(again.starts_with(&after[..whole]));
     place.nothing_runs();
     Told { exact, probe, message, code: ran.status.code(), kept }
