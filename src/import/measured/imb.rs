@@ -81,7 +81,7 @@ pub(super) fn read(lines: &[Line<'_>], skips: &mut Skips) -> Option<(Vec<Table>,
         return None;
     }
     let mut draft = Draft::default();
-    let used = block(lines, |line| if skips.is_spent() { Step::End } else { draft.line(line, line.number == first.number, skips) });
+    let used = block(lines, skips, |line, skips| draft.line(line, line.number == first.number, skips));
     draft.close();
     if draft.tables.is_empty() {
         skips.push(first.number, "the Intel MPI benchmarks printed no rows of two ranks here");

@@ -44,8 +44,8 @@ pub(super) fn read(lines: &[Line<'_>], skips: &mut Skips) -> Option<(Vec<Table>,
     let mut draft =
         Draft { tables: Vec::new(), version: None, bytes: None, window: None, at: HashMap::new(), rows: Vec::new(), receives: false };
     let (start, mut ended) = (lines[0].number, false);
-    let used = block(lines, |line| {
-        if ended || skips.is_spent() || line.number > start && line.text.trim_start().starts_with("START mpiGraph") {
+    let used = block(lines, skips, |line, skips| {
+        if ended || line.number > start && line.text.trim_start().starts_with("START mpiGraph") {
             return Step::End;
         }
         ended = line.text.trim_start().starts_with("END mpiGraph");

@@ -85,7 +85,7 @@ pub(super) fn read(lines: &[Line<'_>], skips: &mut Skips) -> Option<(Vec<Table>,
         return None;
     }
     let mut draft = Draft::default();
-    let used = block(lines, |line| if skips.is_spent() { Step::End } else { draft.line(line, line.number == first.number, skips) });
+    let used = block(lines, skips, |line, skips| draft.line(line, line.number == first.number, skips));
     draft.tables.retain(|table| !table.samples.is_empty());
     draft.tables.iter_mut().for_each(settle);
     if draft.tables.is_empty() {

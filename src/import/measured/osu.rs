@@ -108,11 +108,7 @@ pub(super) fn read(lines: &[Line<'_>], skips: &mut Skips) -> Option<(Vec<Table>,
         width: None,
         deaf: false,
     };
-    let used = block(lines, |line| match line.number {
-        number if number == first.number => Step::Mine,
-        _ if skips.is_spent() => Step::End,
-        _ => draft.line(line, skips),
-    });
+    let used = block(lines, skips, |line, skips| if line.number == first.number { Step::Mine } else { draft.line(line, skips) });
     if kind == Kind::Other {
         skips.push(first.number, format!("{} is of no pair of ranks: no rate of a link is in it", shown(title)));
     } else if draft.tables.is_empty() && !draft.deaf {

@@ -95,7 +95,7 @@ pub(super) fn read(lines: &[Line<'_>], skips: &mut Skips) -> Option<(Vec<Table>,
         return None;
     }
     let mut reports: Vec<Report> = Vec::new();
-    let used = block(lines, |line| step(&mut reports, line, skips));
+    let used = block(lines, skips, |line, skips| step(&mut reports, line, skips));
     Some((tables(reports, skips), used))
 }
 
@@ -252,7 +252,7 @@ fn loose(lines: &[Line<'_>], skips: &mut Skips) -> (Vec<Table>, usize) {
     let (mut info, mut results) = (Map::new(), Map::new());
     let (mut inside, mut closed) = (false, false);
     let start = lines[0].number;
-    let used = block(lines, |line| {
+    let used = block(lines, skips, |line, _| {
         let text = line.text.trim().trim_end_matches(',');
         let (key, value) = text.split_once(':').unwrap_or((text, ""));
         let (key, value) = (key.trim().trim_matches('"'), value.trim());

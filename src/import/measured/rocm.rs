@@ -64,7 +64,7 @@ pub(super) fn read(lines: &[Line<'_>], skips: &mut Skips) -> Option<(Vec<Table>,
         src: None,
         tables: Vec::new(),
     };
-    let used = block(lines, |line| if skips.is_spent() { Step::End } else { draft.line(line, line.number == first.number, skips) });
+    let used = block(lines, skips, |line, skips| draft.line(line, line.number == first.number, skips));
     draft.tables.retain(|table| !table.samples.is_empty());
     if draft.tables.is_empty() {
         skips.push(first.number, "rocm_bandwidth_test printed no rates here");

@@ -25,11 +25,12 @@ pub(super) enum Step {
 /// So many lines in a row that nobody knows end a block.
 const MOST_STRANGE: usize = 12;
 
-/// How many lines a block takes: to the last that is its own. The first is.
-pub(super) fn block<'a>(lines: &[Line<'a>], mut each: impl FnMut(Line<'a>) -> Step) -> usize {
+/// How many lines a block takes: to the last that is its own. The first is. Where no more is kept of the file it ends.
+pub(super) fn block<'a>(lines: &[Line<'a>], skips: &mut Skips, mut each: impl FnMut(Line<'a>, &mut Skips) -> Step) -> usize {
     let (mut used, mut strange) = (1, 0);
     for (at, line) in lines.iter().enumerate() {
-        let step = if at > 0 && line.text.trim_start().starts_with("$ ") { Step::End } else { each(*line) };
+        let over = at > 0 && (line.text.trim_start().starts_with("$ ") || skips.is_spent());
+        let step = if over { Step::End } else { each(*line, skips) };
         match step {
             Step::Mine => (used, strange) = (at + 1, 0),
             Step::Strange if line.text.trim().is_empty() => {}
@@ -215,10 +216,14 @@ mod tests {
 
     #[test]
     fn strangers_stand_inside_a_block_but_do_not_belong_to_its_end() {
-        let mine = |line: Line<'_>| if line.text.starts_with('a') { Step::Mine } else { Step::Strange };
+        let mine = |line: Line<'_>, _: &mut Skips| if line.text.starts_with('a') { Step::Mine } else { Step::Strange };
         let text = format!("a\nx\n\na\n{}a\n", "x\n".repeat(13));
-        assert_eq!(block(&lines(&text), mine), 4);
-        assert_eq!(block(&lines("x\n$ a\na\n"), mine), 1);
+        assert_eq!(block(&lines(&text), &mut Skips::default(), mine), 4);
+        assert_eq!(block(&lines("x\n$ a\na\n"), &mut Skips::default(), mine), 1);
+        // Nor where no more is kept of the file: after its first line.
+        let mut spent = Skips::with_room(0);
+        assert!(!spent.takes(1, 1));
+        assert_eq!(block(&lines("a\na\na\n"), &mut spent, mine), 1);
     }
 
     #[test]

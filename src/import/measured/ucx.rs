@@ -67,7 +67,7 @@ pub(super) fn read(lines: &[Line<'_>], skips: &mut Skips) -> Option<(Vec<Table>,
         return None;
     }
     let mut draft = Draft::default();
-    let used = block(lines, |line| draft.line(line, line.number == first.number));
+    let used = block(lines, skips, |line, _| draft.line(line, line.number == first.number));
     if draft.rows.is_empty() {
         skips.push(first.number, "ucx_perftest printed no results here: the client prints them, not the server");
     }
