@@ -16,11 +16,11 @@ use ratatui::layout::Rect;
 use toposcope::matrix::{Axes, Grid, Metric, Reduce, Value};
 use toposcope::ramp::Level;
 use toposcope::sample::{EngineKind, MoverKind, Pattern, Sample, Status};
-use toposcope::session::{Event, Header, Model, Record, store};
+use toposcope::session::{Event, Header, Model, Record, Tape, store};
 use toposcope::sweep::SweepSettings;
 use toposcope::topology::{Efficiency, PathClass, Placement, Topology};
 use toposcope::tui::widgets::matrix::{self, MatrixView, Window, Zoom};
-use toposcope::tui::{App, Look, Mode, Tab, Ui};
+use toposcope::tui::{App, Look, Mode, Played, Tab, Ui};
 
 const SIZE: u64 = 1 << 20;
 /// Ranks on a host.
@@ -202,20 +202,34 @@ fn table(criterion: &mut Criterion, rng: &mut fastrand::Rng, world: usize) {
     });
 }
 
-/// From a session's folder to its first frame.
+/// From a session's folder to its first frame, and to the one with all of it: as a session of very many events is read, beside the screen.
 fn start(what: &str, folder: &Path) {
     let begun = Instant::now();
-    let Ok(recorded) = store::read(folder) else {
+    let Ok(header) = store::read_header(folder) else {
         println!("{what}: {} cannot be read", folder.display());
         return;
     };
-    let read = begun.elapsed();
-    let ui = Ui::new(Tab::Matrix, &recorded.header.settings, Vec::new());
-    let mut app = App::new(Model::new(recorded.header), ui, look(), Mode::Recorded, &Efficiency::default());
-    app.take(recorded.records);
+    let ui = Ui::new(Tab::Matrix, &header.settings, Vec::new());
+    let mut app = App::new(Model::new(header.clone()), ui, look(), Mode::Recorded, &Efficiency::default());
     let mut buffer = Buffer::empty(Rect::new(0, 0, 200, 56));
     app.draw(&mut buffer);
-    println!("{what}: first frame after {:.0} ms, {:.0} of them reading", begun.elapsed().as_secs_f64() * 1e3, read.as_secs_f64() * 1e3);
+    let first = begun.elapsed();
+    let (mut records, mut model) = (Tape::default(), Model::new(header.clone()));
+    let read = store::each(folder, &header, |record, _| {
+        model.apply(&record);
+        records.push(record);
+    });
+    if read.is_err() {
+        println!("{what}: {} cannot be read", folder.display());
+        return;
+    }
+    app.begin(Played { records, model });
+    app.draw(&mut buffer);
+    println!(
+        "{what}: first frame after {:.0} ms, all of it after {:.0} ms",
+        first.as_secs_f64() * 1e3,
+        begun.elapsed().as_secs_f64() * 1e3
+    );
 }
 
 fn starts(rng: &mut fastrand::Rng) {
